@@ -7,6 +7,8 @@ use std::ops::AddAssign;
 pub struct SummaryLines {
     /// Functions that got counts.
     pub functions: u64,
+    /// Functions whose counts were salvaged from another version.
+    pub salvaged: u64,
     /// Superblocks that were formed.
     pub superblocks: u64,
     /// Functions with superblocks.
@@ -23,6 +25,7 @@ impl SummaryLines {
         let mut sums = Self::default();
         for line in stderr.lines().filter(|line| line.starts_with("pleach: ")) {
             sums.functions += number(line, "profile used for ", " functions");
+            sums.salvaged += number(line, ", ", " salvaged");
             sums.superblocks += number(line, ": ", " superblocks in ");
             sums.changed += number(line, " superblocks in ", " functions");
             sums.branches += number(line, ": ", " unpredictable branches ");
@@ -35,6 +38,7 @@ impl SummaryLines {
 impl AddAssign for SummaryLines {
     fn add_assign(&mut self, other: Self) {
         self.functions += other.functions;
+        self.salvaged += other.salvaged;
         self.superblocks += other.superblocks;
         self.changed += other.changed;
         self.branches += other.branches;
@@ -58,12 +62,13 @@ mod tests {
         let text = "a.c:1:2: warning: 9 superblocks in 9 functions\n\
                     pleach: a.c: profile used for 5 functions (0 indirect calls), 1 cold, 2 unlikely\n\
                     pleach: a.c: 3 superblocks in 2 functions, 10 instructions copied (+1.0 %)\n\
-                    pleach: b.c: profile used for 2 functions (0 indirect calls), 0 cold, 0 unlikely\n\
+                    pleach: b.c: profile used for 2 functions (0 indirect calls), 0 cold, 0 unlikely, 1 salvaged, 3 stale\n\
                     pleach: b.c: 40 superblocks in 1 functions, 10 instructions copied (+1.0 %)\n\
                     pleach: b.c: 8 unpredictable branches if-converted in 3 functions\n\
                     pleach: b.c: 6 selects on loop-carried chains turned into branches in 2 functions\n";
         let expected = SummaryLines {
             functions: 7,
+            salvaged: 1,
             superblocks: 43,
             changed: 3,
             branches: 8,

@@ -2,7 +2,7 @@
 
 use crate::support::counted::{Cases, marks_object, run_with};
 use crate::support::*;
-use pleach_check::random_programs::{ANCHORS, LEVELS, OPTIONS, RandomProgramOptions, try_programs};
+use pleach_check::random_programs::{ANCHORS, LEVELS, OPTIONS, Profiles, RandomProgramOptions, Summary, try_programs};
 use pleach_facilities::has_program;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -68,18 +68,14 @@ fn programs_of_every_shape() {
     });
 }
 
-#[test]
-fn random_programs() {
-    if !has_program("csmith") {
-        return;
-    }
-    let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("random");
+fn try_some(programs: usize, profiles: Profiles) -> Summary {
     let options = RandomProgramOptions {
-        programs: 20,
+        programs,
         seed: 1,
         plugin: built().join("libpleach_pass.so"),
+        profiles,
         also: Vec::new(),
-        keep: kept,
+        keep: Path::new(env!("CARGO_TARGET_TMPDIR")).join("random"),
         jobs: 2,
     };
     let summary = try_programs(&options).expect("csmith and clang are there");
@@ -87,11 +83,33 @@ fn random_programs() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     assert_eq!(
         (summary.programs, summary.builds),
-        (20, 20 * LEVELS.len() * ANCHORS.len())
+        (programs, programs * LEVELS.len() * ANCHORS.len())
     );
+    summary
+}
+
+#[test]
+fn random_programs() {
+    if !has_program("csmith") {
+        return;
+    }
+    let summary = try_some(20, Profiles::Random);
     // Profiles were used.
     assert!(summary.functions > 160, "{summary:?}");
     assert!(summary.superblocks > 160, "{summary:?}");
+}
+
+#[test]
+fn random_programs_that_were_edited_since_they_were_counted() {
+    if !has_program("csmith") {
+        return;
+    }
+    let summary = try_some(6, Profiles::BeforeEdits(pleach()));
+    assert!(
+        summary.edits.statements > 6 && summary.edits.functions > 0,
+        "{summary:?}"
+    );
+    assert!(summary.salvaged > 16, "{summary:?}");
 }
 
 /// Something that is wrong is found, and kept.
@@ -102,6 +120,7 @@ fn a_compiler_that_fails_is_reported() {
         programs: 1,
         seed: 1,
         plugin: built().join("libpleach_pass.so"),
+        profiles: Profiles::Random,
         also: vec!["-pleach-unknown".into()],
         keep: kept.path().into(),
         jobs: 1,

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use pleach_check::random_programs::{RandomProgramOptions, try_programs};
+use pleach_check::random_programs::{Profiles, RandomProgramOptions, try_programs};
 use pleach_harness::parallel::default_jobs;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -18,6 +18,9 @@ struct Cli {
     /// Seed of programs and profiles
     #[arg(default_value_t = 1)]
     seed: u64,
+    /// Not random profiles, but each program's own exact counts, from before its source was edited at random
+    #[arg(long)]
+    edited: bool,
     /// Another option for the plugin, as `-pleach-superblocks=0`; may be repeated
     #[arg(long = "option", value_name = "OPTION", allow_hyphen_values = true)]
     options: Vec<String>,
@@ -37,17 +40,24 @@ fn main() -> Result<ExitCode> {
         programs: cli.programs,
         seed: cli.seed,
         plugin: executable.with_file_name("libpleach_pass.so"),
+        profiles: match cli.edited {
+            true => Profiles::BeforeEdits(executable.with_file_name("pleach")),
+            false => Profiles::Random,
+        },
         also: cli.options,
         keep: cli.keep,
         jobs: cli.jobs,
     };
     let summary = try_programs(&options)?;
     println!(
-        "{} programs ({} more ran too long), {} builds with profiles for {} functions, {} superblocks, {} branches replaced by selects, {} selects by branches, {} failures, {:.0} s",
+        "{} programs ({} more were of no use), {} statements edited, {} functions renamed, {} builds with profiles for {} functions, {} of them salvaged, {} superblocks, {} branches replaced by selects, {} selects by branches, {} failures, {:.0} s",
         summary.programs,
         summary.replaced,
+        summary.edits.statements,
+        summary.edits.functions,
         summary.builds,
         summary.functions,
+        summary.salvaged,
         summary.superblocks,
         summary.branches,
         summary.selects,

@@ -1,6 +1,7 @@
 //! Making, compiling and running one program, each within limits.
 
 use anyhow::{Context, Result, ensure};
+use pleach_harness::pleach_command::Pleach;
 use pleach_harness::process::{Finished, run_measured};
 use pleach_harness::tools::Tool;
 use std::os::unix::process::ExitStatusExt;
@@ -30,6 +31,8 @@ impl Limits {
     const COMPILE: Self = Self(300);
     /// A program without optimisation.
     pub const EXPECTED: Self = Self(2);
+    /// A program without optimisation, with sanitizers.
+    pub const SANITIZED: Self = Self(20);
     /// The optimised program: far more, so that the limit means an endless loop.
     pub const OPTIMISED: Self = Self(20);
 
@@ -128,4 +131,19 @@ pub(super) fn compile(source: &Path, program: &Path, flags: &[String]) -> Result
 /// Runs a program.
 pub(super) fn run(program: &Path, limits: Limits) -> Result<Ran> {
     Ok(run_measured(&mut limits.command(program))?.into())
+}
+
+/// Counts a program's paths exactly, in a file beside it, which is named after the anchor.
+pub(super) fn counted(pleach: &Pleach, source: &Path, anchor: &str) -> Result<PathBuf> {
+    let [program, counts, profile] =
+        ["counted", "plcnt", "pleach"].map(|end| source.with_file_name(format!("{anchor}.{end}")));
+    let flags = [vec!["-O2".to_owned()], pleach.flags(&["instrument"])?].concat();
+    let (command, compiled) = compile(source, &program, &flags)?;
+    ensure!(compiled.success(), "{command}: {}", compiled.describe());
+    let mut command = Limits::OPTIMISED.command(&program);
+    run_measured(command.env("PLEACH_COUNTS", &counts))?.expect_success("the instrumented program")?;
+    let mut import = Command::new(&pleach.command);
+    import.arg("import").arg(&counts).arg("-o").arg(&profile);
+    run_measured(&mut import)?.expect_success("pleach import")?;
+    Ok(profile)
 }

@@ -3,14 +3,20 @@
 //! `csmith` makes programs without undefined behaviour that print a checksum of their variables. Each is compiled
 //! without optimisation and without the plugin, and then at every level and anchor with a random profile ([`OPTIONS`]).
 //! Programs that run long unoptimised are replaced. The inputs of a wrong build are kept.
+//!
+//! Or the profile is the program's own, counted before its source was edited at random ([`edit`]): what is salvaged must
+//! be as harmless.
 
 mod build;
+pub mod edit;
 mod failure;
 
 use crate::summary_lines::SummaryLines;
 use anyhow::{Context, Result, bail};
-use build::{Limits, Made, Ran, compile, make, run};
+use build::{Limits, Made, Ran, compile, counted, make, run};
+use edit::{Edits, edit};
 pub use failure::Failure;
+use pleach_harness::pleach_command::{Pleach, plugin_flags as passed};
 use pleach_harness::tools::find_in_path;
 use pleach_harness::{parallel, progress};
 use std::ops::AddAssign;
@@ -33,6 +39,20 @@ const ALTERNATE: &str = "-pleach-if-conversion-aggressive";
 /// Maximum number of replacements for a program that runs too long.
 const MAX_ATTEMPTS: u64 = 20;
 
+/// Options of the plugin beside a counted profile.
+const OPTIONS_OF_EDITED: [&str; 3] = ["-pleach-summary", "-pleach-superblocks-aggressive", "-pleach-verify"];
+/// Flags that end a program whose edits made it undefined.
+const DEFINED: [&str; 3] = ["-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+
+/// The profiles that programs are compiled with.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Profiles {
+    /// Random counts.
+    Random,
+    /// Exact counts of the program before it was edited, made by this `pleach`.
+    BeforeEdits(PathBuf),
+}
+
 /// Options of a run.
 #[derive(Clone, Debug)]
 pub struct RandomProgramOptions {
@@ -42,6 +62,8 @@ pub struct RandomProgramOptions {
     pub seed: u64,
     /// The plugin.
     pub plugin: PathBuf,
+    /// The profiles.
+    pub profiles: Profiles,
     /// Options of the plugin beside [`OPTIONS`].
     pub also: Vec<String>,
     /// The folder for failures, each in a folder of its own.
@@ -55,12 +77,16 @@ pub struct RandomProgramOptions {
 pub struct Summary {
     /// Programs that were tried.
     pub programs: usize,
-    /// Programs that were replaced because they run too long.
+    /// Programs that were replaced because they run too long, or edits left nothing or made them undefined.
     pub replaced: usize,
+    /// Edits of the programs, if they were edited.
+    pub edits: Edits,
     /// Builds with a profile that were compared with the one without.
     pub builds: usize,
     /// Functions that got counts, in all builds.
     pub functions: u64,
+    /// Functions whose counts are salvaged from another version, in all builds.
+    pub salvaged: u64,
     /// Superblocks formed in all builds, as the plugin reports them.
     pub superblocks: u64,
     /// Branches that selects replaced in all builds.
@@ -76,7 +102,9 @@ impl AddAssign for Summary {
         self.programs += other.programs;
         self.replaced += other.replaced;
         self.builds += other.builds;
+        self.edits += other.edits;
         self.functions += other.functions;
+        self.salvaged += other.salvaged;
         self.superblocks += other.superblocks;
         self.branches += other.branches;
         self.selects += other.selects;
@@ -116,50 +144,109 @@ fn try_program(options: &RandomProgramOptions, number: usize) -> Result<Summary>
     };
     for attempt in 0..MAX_ATTEMPTS {
         let seed = program_seed(options.seed, number, attempt);
-        let made = make(folder.path(), seed)?;
-        if let Some((source, expected)) = expectation(made, folder.path())? {
-            for level in LEVELS {
-                for anchor in ANCHORS {
-                    try_build(options, &source, seed, &[level, anchor], &expected, &mut summary)?;
-                }
+        let Made::Source(source) = make(folder.path(), seed)? else {
+            summary.replaced += 1;
+            continue;
+        };
+        let Some(case) = prepare(options, &source, seed)? else {
+            summary.replaced += 1;
+            continue;
+        };
+        summary.edits += case.edits;
+        for level in LEVELS {
+            for (anchor, flags) in ANCHORS.iter().zip(&case.flags) {
+                try_build(options, &case, seed, [level, anchor], flags, &mut summary)?;
             }
-            return Ok(summary);
         }
-        summary.replaced += 1;
+        return Ok(summary);
     }
     bail!(
-        "program {number} of seed {}: {MAX_ATTEMPTS} programs in a row run too long",
+        "program {number} of seed {}: {MAX_ATTEMPTS} programs in a row were of no use",
         options.seed
     )
 }
 
-/// The source, and what it does when it is not optimised; `None` where that takes too long.
-fn expectation(made: Made, folder: &Path) -> Result<Option<(PathBuf, Ran)>> {
-    let Made::Source(source) = made else { return Ok(None) };
-    let program = folder.join("expected");
-    let (command, compiled) = compile(&source, &program, &["-O0".to_owned()])?;
+/// A program, and how it is compiled with a profile.
+struct Case {
+    source: PathBuf,
+    /// What it does when it is not optimised.
+    expected: Ran,
+    edits: Edits,
+    /// Flags for each anchor.
+    flags: [Vec<String>; ANCHORS.len()],
+}
+
+/// `None`: the program runs too long, or its edits are of no use.
+fn prepare(options: &RandomProgramOptions, source: &Path, seed: u64) -> Result<Option<Case>> {
+    let Some(expected) = expectation(source)? else {
+        return Ok(None);
+    };
+    let Profiles::BeforeEdits(pleach) = &options.profiles else {
+        return Ok(Some(Case {
+            source: source.to_owned(),
+            expected,
+            edits: Edits::default(),
+            flags: ANCHORS.map(|anchor| plugin_flags(&options.plugin, seed, anchor, &options.also)),
+        }));
+    };
+    let mut flags = ANCHORS.map(|_| Vec::new());
+    for (anchor, flags) in ANCHORS.iter().zip(&mut flags) {
+        let pleach = Pleach {
+            command: pleach.clone(),
+            options: ["--anchor", anchor].map(str::to_owned).to_vec(),
+        };
+        let profile = counted(&pleach, source, anchor)?;
+        *flags = pleach.flags(&["use", &profile.display().to_string()])?;
+        let also = OPTIONS_OF_EDITED.iter().map(|&option| option.to_owned());
+        flags.extend(passed(&also.chain(options.also.iter().cloned()).collect::<Vec<_>>()));
+    }
+    let text = std::fs::read_to_string(source).context("cannot read the program")?;
+    let (text, edits) = edit(&text, seed);
+    std::fs::write(source, text).context("cannot edit the program")?;
+    if edits.statements == 0 || !is_defined(source)? {
+        return Ok(None);
+    }
+    Ok(expectation(source)?.map(|expected| Case {
+        source: source.to_owned(),
+        expected,
+        edits,
+        flags,
+    }))
+}
+
+/// Whether an edited program runs without undefined behaviour that sanitizers see.
+fn is_defined(source: &Path) -> Result<bool> {
+    let program = source.with_file_name("sanitized");
+    let (_, compiled) = compile(source, &program, &DEFINED.map(str::to_owned))?;
+    Ok(compiled.success() && run(&program, Limits::SANITIZED)?.success())
+}
+
+/// What a program does when it is not optimised; `None` where that takes too long.
+fn expectation(source: &Path) -> Result<Option<Ran>> {
+    let program = source.with_file_name("expected");
+    let (command, compiled) = compile(source, &program, &["-O0".to_owned()])?;
     if !compiled.success() {
         bail!("{command}: {}", compiled.describe());
     }
     let ran = run(&program, Limits::EXPECTED)?;
-    Ok(ran.success().then_some((source, ran)))
+    Ok(ran.success().then_some(ran))
 }
 
 fn try_build(
     options: &RandomProgramOptions,
-    source: &Path,
+    case: &Case,
     seed: u64,
-    [level, anchor]: &[&str; 2],
-    expected: &Ran,
+    [level, anchor]: [&str; 2],
+    flags: &[String],
     summary: &mut Summary,
 ) -> Result<()> {
-    let program = source.with_file_name("program");
-    let mut flags = vec![(*level).to_owned()];
-    flags.extend(plugin_flags(&options.plugin, seed, anchor, &options.also));
-    let (command, compiled) = compile(source, &program, &flags)?;
+    let program = case.source.with_file_name("program");
+    let flags = [&[level.to_owned()], flags].concat();
+    let (command, compiled) = compile(&case.source, &program, &flags)?;
     summary.builds += 1;
     let summary_lines = SummaryLines::from_stderr(&compiled.stderr);
     summary.functions += summary_lines.functions;
+    summary.salvaged += summary_lines.salvaged;
     summary.superblocks += summary_lines.superblocks;
     summary.branches += summary_lines.branches;
     summary.selects += summary_lines.selects;
@@ -167,13 +254,15 @@ fn try_build(
         format!("the compiler {}", compiled.describe())
     } else {
         let ran = run(&program, Limits::OPTIMISED)?;
-        if ran.does_as(expected) {
+        if ran.does_as(&case.expected) {
             return Ok(());
         }
-        format!("{}, not {}", ran.describe(), expected.describe())
+        format!("{}, not {}", ran.describe(), case.expected.describe())
     };
     let folder = options.keep.join(format!("{seed}{level}-{anchor}"));
-    summary.failures.push(Failure::keep(folder, source, command, what)?);
+    summary
+        .failures
+        .push(Failure::keep(folder, &case.source, command, what)?);
     Ok(())
 }
 
