@@ -267,6 +267,8 @@ pub enum VariantName {
     Edges,
     /// clang's own pseudo-probes
     ClangProbes,
+    /// clang's -fprofile-instr-generate -fcoverage-mapping
+    SourceCoverage,
     /// `pleach flags annotate`
     Annotated,
     /// `pleach flags use`, from a recording of the training input

@@ -248,6 +248,7 @@ fn compare_variants(bench: &Bench, which: &Which, measure: &Measure) -> Result<V
             VariantName::Paths => Variant::Counted(pleach.clone(), Mode::Paths),
             VariantName::Edges => Variant::Counted(pleach.clone(), Mode::Edges),
             VariantName::ClangProbes => Variant::ClangProbes,
+            VariantName::SourceCoverage => Variant::source_coverage(),
             VariantName::Annotated => Variant::Annotated(pleach.clone()),
             VariantName::Pleach => Variant::PleachUse(PleachUse::new(pleach.clone(), recording.clone())),
         })

@@ -81,7 +81,16 @@ impl Variant {
         }
     }
 
-    /// The same, with every function's first counter counting its calls.
+    /// `-O2` instrumented for source-based coverage (`llvm-cov`), the peer of coverage by breakpoints.
+    pub fn source_coverage() -> Self {
+        Self::Flags {
+            label: "source-coverage".to_owned(),
+            cflags: own(&["-fprofile-instr-generate", "-fcoverage-mapping"]),
+            ldflags: Vec::new(),
+        }
+    }
+
+    /// [`Variant::instrumented_without_preinlining`], with every function's first counter counting its calls.
     pub fn counting_calls() -> Self {
         let entries = ["-Xclang", "-mllvm", "-Xclang", "-pgo-instrument-entry"];
         Self::Flags {
