@@ -94,8 +94,9 @@ struct PleachLimits {
   uint32_t MaxIndexValues;
   uint32_t MinVectorIterations;
   uint32_t MinIterations;
+  uint32_t ManyIterations;
 };
-PLEACH_SIZE(PleachLimits, 32);
+PLEACH_SIZE(PleachLimits, 36);
 PLEACH_OFFSET(PleachLimits, MaxPromotedCounters, 12);
 
 // The context of a run on one module, which the Rust half passes to the functions below.

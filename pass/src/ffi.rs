@@ -93,8 +93,9 @@ pub struct Limits {
     pub max_index_values: u32,
     pub min_vector_iterations: u32,
     pub min_iterations: u32,
+    pub many_iterations: u32,
 }
-layout!(Limits: 32, max_promoted_counters: 12);
+layout!(Limits: 36, max_promoted_counters: 12);
 
 /// Mirror of `PleachTarget`.
 #[repr(C)]

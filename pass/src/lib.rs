@@ -76,6 +76,7 @@ const LIMITS: ffi::Limits = ffi::Limits {
     max_index_values: counter_promotion::MAX_INDEX_VALUES,
     min_vector_iterations: short_loops::MIN_VECTOR_ITERATIONS,
     min_iterations: short_loops::MIN_ITERATIONS,
+    many_iterations: short_loops::MANY_ITERATIONS,
 };
 
 unsafe extern "C" fn register(pass_builder: *mut c_void) {

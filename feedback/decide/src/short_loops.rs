@@ -9,3 +9,7 @@ pub const MIN_VECTOR_ITERATIONS: u32 = 16;
 /// profile gives. Loops from here to [`MIN_VECTOR_ITERATIONS`] are vectorised as without a profile: where another
 /// input has longer ones, a scalar loop loses several times what is gained here.
 pub const MIN_ITERATIONS: u32 = 8;
+
+/// Iterations of a loop that LLVM is to vectorise as if their number were not known: more than the elements of the
+/// largest vector body that it makes, four registers of 64 bytes.
+pub const MANY_ITERATIONS: u32 = 1024;

@@ -5,7 +5,8 @@
 // assumes that half of these branches are not taken and so prefers them to the scalar loop; or it leaves the loop scalar.
 // Loops with few iterations stay scalar here, so that they can be peeled. Others are vectorised as without a profile:
 // other input may have many iterations, and what a vector body that is rarely entered costs is little beside what a
-// scalar loop then loses.
+// scalar loop then loses. Where a register holds more elements than the loop has iterations, LLVM must not know how few
+// they are: it may give the loop no second, narrower vector body for the remainder, which is all that runs.
 #include "pleach.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Analysis/LoopInfo.h"
@@ -40,6 +41,17 @@ static bool isMasked(const Instruction &I, const TargetTransformInfo &TTI) {
   return true;
 }
 
+// Elements that a register of the target holds, of the smallest type that a loop loads or stores.
+static uint64_t elementsOfRegister(const Loop &L, const TargetTransformInfo &TTI, const DataLayout &DL) {
+  const uint64_t Register = TTI.getRegisterBitWidth(TargetTransformInfo::RGK_FixedWidthVector).getKnownMinValue();
+  uint64_t Smallest = Register;
+  for (const BasicBlock *BB : L.blocks())
+    for (const Instruction &I : *BB)
+      if (isa<LoadInst, StoreInst>(I))
+        Smallest = std::min(Smallest, DL.getTypeSizeInBits(getLoadStoreType(&I)->getScalarType()).getKnownMinValue());
+  return Smallest ? Register / Smallest : 0;
+}
+
 bool pleachLeaveShortLoops(Function &F, FunctionAnalysisManager &FAM, const PleachLimits &Limits) {
   if (!F.getEntryCount())
     return false;
@@ -60,7 +72,9 @@ bool pleachLeaveShortLoops(Function &F, FunctionAnalysisManager &FAM, const Plea
     if (*Iterations < Limits.MinIterations)
       addStringMetadataToLoop(L, Vectorise, 0);
     else
-      setLoopEstimatedTripCount(L, Limits.MinVectorIterations);
+      setLoopEstimatedTripCount(L, elementsOfRegister(*L, TTI, F.getDataLayout()) > *Iterations
+                                       ? Limits.ManyIterations
+                                       : Limits.MinVectorIterations);
     Changed = true;
   }
   return Changed;
