@@ -123,7 +123,7 @@ impl Support {
         }
         if !self.splitting() {
             let times = times(MIN_BURSTS_FOR_SPLITTING, self.bursts);
-            line += &format!("; record {times} times as long, or short processes with a higher `--overhead`");
+            line += &format!("; record {times} times as long, or, where processes are short, with `--overhead 5%`");
         }
         line
     }
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(
             Support::sampled(1).summary(),
             "1 burst supports weights; if-conversion needs 10, superblocks and cold splitting need 300, \
-             size optimisation needs 3000; record 300 times as long, or short processes with a higher `--overhead`"
+             size optimisation needs 3000; record 300 times as long, or, where processes are short, with `--overhead 5%`"
         );
         assert_eq!(
             Support::sampled(400).summary(),
