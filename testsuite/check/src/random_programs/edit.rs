@@ -46,7 +46,7 @@ pub fn edit(source: &str, seed: u64) -> (String, Edits) {
     }
     for number in 1..=u64::from(u8::MAX) {
         let name = format!("func_{number}(");
-        let is_drawn = xxh3_64_with_seed(name.as_bytes(), seed) % 4 == 0;
+        let is_drawn = xxh3_64_with_seed(name.as_bytes(), seed).is_multiple_of(4);
         if is_drawn && edited.contains(&name) {
             edited = edited.replace(&name, &format!("renamed_{number}("));
             edits.functions += 1;
