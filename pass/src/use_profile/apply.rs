@@ -111,9 +111,13 @@ pub fn run(
         // The user gave clang another profile: two profiles in one module would contradict each other.
         return Ok(outcome);
     }
+    let support = source.support()?;
+    if !support.weights() {
+        // Of a program that ended at once, all is proved not to be executed: that says nothing about other runs.
+        return Ok(outcome);
+    }
     let evidence = source.evidence()?;
     set_summary(module, context, source.summary(), &evidence, settings.anchor);
-    let support = source.support()?;
     if settings.anchor == Anchor::Early && !support.size() {
         cold_blocks::compile_for_speed(module);
     }

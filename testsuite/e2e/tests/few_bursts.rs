@@ -121,6 +121,16 @@ fn breakpoints_alone_do_not_replace_samples() {
     // Without a profile, what breakpoints showed is worth having.
     assert_eq!(record("0.001%").status.code(), Some(4));
     assert!(profile.exists());
+    // It says nothing about other runs: the program may have ended at once.
+    let assembly = |flags: &[String]| {
+        let mut clang = clang();
+        clang.args(["-O2", "-S", "-o", "-"]).args(flags);
+        stdout(clang.arg(program("small_callees.c")))
+    };
+    assert!(
+        assembly(&with(&profile, &[])) == assembly(&[]),
+        "a profile without a burst has an effect"
+    );
     assert_eq!(record("1000%").status.code(), Some(0));
     let before = std::fs::read(&profile).expect("there");
     let out = record("0.001%");
