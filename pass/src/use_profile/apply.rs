@@ -112,7 +112,8 @@ pub fn run(
         return Ok(outcome);
     }
     let support = source.support()?;
-    if !support.weights() {
+    let is_empty = source.summary().total_count == 0 && source.path_flow() == 0.0;
+    if is_empty && !support.weights() {
         // Of a program that ended at once, all is proved not to be executed: that says nothing about other runs.
         return Ok(outcome);
     }
