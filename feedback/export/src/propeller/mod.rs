@@ -74,8 +74,10 @@ impl Propeller {
         for (&(start, end), &count) in &taken.fall_throughs {
             counter.fall_through(start, end, count);
         }
-        let bursts: u64 = vectors.bursts.iter().map(|burst| burst.count).sum();
-        Ok(counter.finish(bursts >= MIN_BURSTS_FOR_SPLITTING || vectors.compressed.is_some()))
+        let epochs = vectors.compressed.iter().flat_map(|compressed| &compressed.epochs);
+        let kept: u64 = vectors.bursts.iter().map(|burst| burst.count).sum();
+        let bursts = kept + epochs.map(|epoch| epoch.bursts).sum::<u64>();
+        Ok(counter.finish(bursts >= MIN_BURSTS_FOR_SPLITTING))
     }
 }
 
