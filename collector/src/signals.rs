@@ -122,8 +122,6 @@ impl Drop for Handlers {
 /// Forwards signals to a command while this lives.
 pub(crate) struct Forwarding {
     slot: Option<usize>,
-    /// Number of times that each of [`INTERRUPTS`] had arrived before.
-    came: [u32; INTERRUPTS.len()],
     _handlers: Handlers,
 }
 
@@ -133,20 +131,19 @@ impl Forwarding {
         RUNNING.fetch_add(1, Ordering::SeqCst);
         Self {
             slot: None,
-            came: came(),
             _handlers: Handlers::begin(),
         }
     }
 
-    /// Forwards signals to a process from now on, and all those that arrived while it was started: until then, it had
-    /// the recorder's handlers.
+    /// Forwards signals to a process from now on, and all those that arrived since the first of the living [`Handlers`]
+    /// began: one may have come after the recorder last looked, and until now the process had the recorder's handlers.
     pub(crate) fn to(&mut self, pid: u32) {
         self.slot = TARGETS.iter().position(|slot| {
             slot.compare_exchange(0, pid as i32, Ordering::SeqCst, Ordering::Relaxed)
                 .is_ok()
         });
-        for ((signal, now), before) in INTERRUPTS.iter().zip(came()).zip(self.came) {
-            if now != before {
+        for ((signal, now), before) in INTERRUPTS.iter().zip(came()).zip(&CAME_BEFORE) {
+            if now != before.load(Ordering::SeqCst) {
                 // SAFETY: plain integers.
                 unsafe { libc::kill(pid as i32, *signal) };
             }
@@ -160,5 +157,24 @@ impl Drop for Forwarding {
             TARGETS[slot].store(0, Ordering::Relaxed);
         }
         RUNNING.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::Command;
+
+    #[test]
+    fn a_signal_after_the_last_look_reaches_the_command() {
+        let _handlers = Handlers::begin();
+        assert_eq!(Watch::since_handlers().signal(), None);
+        // SAFETY: a plain integer, and handlers are installed.
+        unsafe { libc::raise(libc::SIGTERM) };
+        let mut forwarding = Forwarding::begin();
+        let mut child = Command::new("sleep").arg("60").spawn().expect("it starts");
+        forwarding.to(child.id());
+        assert_eq!(child.wait().expect("it ends").signal(), Some(libc::SIGTERM));
     }
 }
