@@ -122,6 +122,10 @@ pub(super) fn foreign(start: &[u8]) -> &'static str {
             b"\xfflprofR\x81",
             "it is an LLVM raw profile (.profraw): merge it with llvm-profdata",
         ),
+        (
+            b"PLEACHC1",
+            "it holds exact counts: make a profile of them with `pleach import FILE -o app.pleach`",
+        ),
         (b"PERFILE2", "it is a perf.data file: convert it with `pleach import`"),
         (b"2ELIFREP", "it is a perf.data file: convert it with `pleach import`"),
         (
