@@ -2,8 +2,8 @@
 // end early. build.rs compiles this to bitcode; the pass links it into every instrumented module, and the linker keeps
 // one copy per executable or shared library. The file's layout is described in feedback/src/counts.rs.
 //
-// Only raw system calls are used, except for registering handlers of exit, fork and thread end: the program may replace
-// any function of its C library, and counting may begin in a signal handler.
+// Only raw system calls are used, except for registering handlers of exit, fork and thread end, and to find the stack:
+// the program may replace any function of its C library by one that counts, and counting may begin in a signal handler.
 #include "layout.h"
 #include "linux.h"
 
@@ -89,7 +89,7 @@ extern int atexit(void (*)(void));
 extern int pthread_atfork(void (*)(void), void (*)(void), void (*)(void));
 extern int pthread_key_create(u32 *, void (*)(void *));
 extern int pthread_setspecific(u32, const void *);
-extern char *getenv(const char *);
+extern char **environ;
 extern unsigned long getauxval(unsigned long);
 
 #define CALL(name, a, b, c, d) \
@@ -601,9 +601,22 @@ RUNTIME void __pleach_thread_ends(void *unused) {
   __pleach_leave(before);
 }
 
+// The value of an environment variable, whose name ends in '='.
+RUNTIME const char *__pleach_variable(const char *name) {
+  for (char **variable = environ; variable && *variable; ++variable) {
+    u64 at = 0;
+    while (name[at] && (*variable)[at] == name[at])
+      ++at;
+    if (!name[at])
+      return *variable + at;
+  }
+  return NULL;
+}
+
+// Called with the lock held: functions that count must not be called.
 RUNTIME void __pleach_start(void) {
   __pleach_process = (u32)CALL(getpid, 0, 0, 0, 0);
-  const char *name = getenv("PLEACH_COUNTS");
+  const char *name = __pleach_variable("PLEACH_COUNTS=");
   if (!name || !*name)
     name = "default-%p.plcnt";
   u64 at = 0;
