@@ -19,7 +19,7 @@ use inkwell::llvm_sys::core::LLVMGetLinkage;
 use inkwell::llvm_sys::prelude::LLVMValueRef;
 use inkwell::module::Module;
 use inkwell::values::AsValueRef;
-use pleach_annotate::cfg::Callee;
+use pleach_annotate::cfg::{Callee, Cfg};
 use pleach_annotate::id::{BlockIndex, FunctionGuid};
 use pleach_annotate::manifest::Anchor;
 use pleach_decide::coldness::known_blocks;
@@ -149,6 +149,10 @@ pub fn run(
         value_profile_ids: FxHashMap::default(),
         decisions,
         salvaged,
+        cfgs: functions
+            .iter()
+            .map(|function| (function.cfg.id.guid, &function.cfg))
+            .collect(),
     };
     applier.name_call_targets(facts);
     for function in functions {
@@ -276,6 +280,8 @@ struct Applier<'a, 'ctx> {
     decisions: Decisions,
     /// Profiles of older versions, of functions that the profile does not have as they are.
     salvaged: stale::Found,
+    /// The graphs of this module's functions.
+    cfgs: FxHashMap<FunctionGuid, &'a Cfg>,
 }
 
 impl Applier<'_, '_> {
@@ -294,18 +300,15 @@ impl Applier<'_, '_> {
     fn function(&mut self, function: &FunctionIr<'_>, outcome: &mut Outcome) -> Result<(), PassError> {
         let value = function.value.as_value_ref();
         let (mut how, mut evidence) = (String::new(), self.evidence);
-        let profile = match (
-            self.source.lookup(&function.cfg)?,
-            self.salvaged.remove(&function.cfg.id),
-        ) {
+        let profile = match (self.source.lookup(&function.cfg)?, self.salvaged.get(&function.cfg.id)) {
             (Lookup::Found(profile), _) => profile,
             (_, Some(salvaged)) => {
                 outcome.salvaged += usize::from(salvaged.match_kind.has_samples());
                 if self.remarks {
-                    how = describe(&salvaged, function.cfg.blocks.len());
+                    how = describe(salvaged, function.cfg.blocks.len());
                 }
                 evidence = stale_evidence(&evidence);
-                salvaged.profile
+                salvaged.profile.clone()
             }
             (found, None) => {
                 let is_known = matches!(found, Lookup::Stale { .. });
@@ -361,7 +364,7 @@ impl Applier<'_, '_> {
                 outcome.indirect_calls += self.call_targets(function, &profile)?;
                 outcome.memory_operations += self.memory_lengths(function, &profile)?;
                 for call in unsampled_calls(&function.cfg, &profile, &evidence) {
-                    self.inline_only_call(function.calls[call]);
+                    self.inline_only_call(function, call)?;
                 }
                 self.mark(function, entry_count, max_count)?;
                 self.remark(value, true, "ProfileUsed", || {
@@ -456,17 +459,37 @@ impl Applier<'_, '_> {
 
     /// Requests inlining of an unsampled call if it is the only one of a local function, as LLVM would without a
     /// profile.
-    fn inline_only_call(&self, call: LLVMValueRef) {
-        let mut callee = MaybeUninit::uninit();
+    fn inline_only_call(&self, caller: &FunctionIr<'_>, index: usize) -> Result<(), PassError> {
+        let (call, mut facts) = (caller.calls[index], MaybeUninit::uninit());
         // SAFETY: the call belongs to the module; the shim writes the facts if it returns true.
-        unsafe {
-            if ffi::pleach_only_call(self.context, call, callee.as_mut_ptr()) {
-                let callee: ffi::OnlyCall = callee.assume_init();
-                if inlines_only_call(callee.instructions, callee.stack_bytes) {
-                    attributes::add_own_to_call(call, ONLY_CALL_ATTRIBUTE);
-                }
+        let facts: ffi::OnlyCall = unsafe {
+            if !ffi::pleach_only_call(self.context, call, facts.as_mut_ptr()) {
+                return Ok(());
             }
+            facts.assume_init()
+        };
+        let callee = match caller.cfg.calls[index].callee {
+            Callee::Direct(guid) => self.cfgs.get(&guid).map(|cfg| self.profile(cfg)).transpose()?.flatten(),
+            _ => None,
+        };
+        if inlines_only_call(
+            facts.instructions,
+            facts.stack_bytes,
+            callee.as_ref(),
+            self.evidence.scale,
+        ) {
+            // SAFETY: the call belongs to the module.
+            unsafe { attributes::add_own_to_call(call, ONLY_CALL_ATTRIBUTE) };
         }
+        Ok(())
+    }
+
+    /// The profile of a function, if there is any.
+    fn profile(&self, cfg: &Cfg) -> Result<Option<FunctionProfile>, PassError> {
+        Ok(match self.source.lookup(cfg)? {
+            Lookup::Found(profile) => Some(profile),
+            _ => self.salvaged.get(&cfg.id).map(|salvaged| salvaged.profile.clone()),
+        })
     }
 
     /// Marks unpredictable branches for if-conversion; returns how many.

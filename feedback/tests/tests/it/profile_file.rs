@@ -338,7 +338,10 @@ fn what_is_no_profile_is_named() {
     says(b"", "empty");
     says(b"\xfflprofi\x81\x0c\0\0\0\0\0\0\0", ".profdata");
     says(b"\x81rforpl\xff\x09\0\0\0\0\0\0\0", ".profraw");
-    says(b"PLEACHC1\x01\0\0\0", "exact counts: make a profile of them with `pleach import");
+    says(
+        b"PLEACHC1\x01\0\0\0",
+        "exact counts: make a profile of them with `pleach import",
+    );
     says(b"PERFILE2\x68\0\0\0", "pleach import");
     says(b"\x7fELF\x02\x01\x01", "program or object file");
     says(b"main 1234 cycles: ffff\n", "text file");
