@@ -106,6 +106,9 @@ public:
       MachineBasicBlock *Start = &Jump;
       // The comparison with the table's size is a block of its own.
       while (MachineBasicBlock *Before = fallsOnlyInto(*Start)) {
+        // What repeats an inner loop is no part of it.
+        if (LI.getLoopFor(Before) != LI.getLoopFor(Start))
+          break;
         Start = Before;
         Known.Instructions += instructions(*Before);
       }

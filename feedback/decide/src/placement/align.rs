@@ -25,6 +25,8 @@ const LINE: u64 = 64;
 const MAX_DISPATCH: u64 = 32;
 /// LLVM's alignment of loops on x86.
 const LLVM_ALIGNMENT: u64 = 16;
+/// Maximum share of executions that fall into aligned code, and execute its padding: LLVM's value.
+const MAX_FALLEN_INTO: f64 = 0.2;
 
 /// An innermost loop, or the dispatch of an interpreter: the code from a target of jumps to a jump through a table.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -37,6 +39,12 @@ pub struct Loop {
     pub entries: f64,
 }
 
+impl Loop {
+    fn is_fallen_into(&self) -> bool {
+        self.entries > MAX_FALLEN_INTO * self.iterations
+    }
+}
+
 /// The alignment of an innermost loop in bytes: 32 if profitable, else 1, which leaves LLVM's alignment. `total`:
 /// executions of all blocks of the program.
 pub fn alignment(innermost: &Loop, total: f64) -> u64 {
@@ -45,7 +53,7 @@ pub fn alignment(innermost: &Loop, total: f64) -> u64 {
     let cost_per_byte = SuperblockOptions::default().min_gain / BYTES_PER_INSTRUCTION as f64 * total;
     let gain = innermost.iterations * (saved_windows(size, WINDOW) - saved_windows(size, LLVM_ALIGNMENT));
     let is_profitable = gain > innermost.entries * padding / WINDOW as f64 + padding * cost_per_byte;
-    if is_profitable && size <= MAX_WINDOWS * WINDOW {
+    if is_profitable && !innermost.is_fallen_into() && size <= MAX_WINDOWS * WINDOW {
         WINDOW
     } else {
         1
@@ -64,7 +72,7 @@ pub fn dispatch_alignment(dispatch: &Loop, total: f64) -> u64 {
     let padding = (LINE / 2 + WINDOW + WINDOW - size.min(WINDOW)) as f64;
     let cost_per_byte = SuperblockOptions::default().min_gain / BYTES_PER_INSTRUCTION as f64 * total;
     let is_profitable = dispatch.iterations > dispatch.entries * padding / WINDOW as f64 + padding * cost_per_byte;
-    if is_profitable && size <= MAX_DISPATCH {
+    if is_profitable && !dispatch.is_fallen_into() && size <= MAX_DISPATCH {
         LINE
     } else {
         alignment(dispatch, total)
@@ -125,6 +133,8 @@ mod tests {
         // With a thousandth of the executions, the padding costs more.
         assert_eq!(alignment(&innermost(8, 1e3, 1.0), 1e9), 1);
         assert_eq!(alignment(&innermost(8, 0.0, 0.0), 1e9), 1);
+        // Every other execution would execute the padding.
+        assert_eq!(alignment(&innermost(8, 1e6, 5e5), 1e7), 1);
     }
 
     #[test]
@@ -144,7 +154,7 @@ mod tests {
         // It might cross the line.
         assert_eq!(dispatch_alignment(&innermost(9, 1e6, 1e3), 1e7), 32);
         // What falls into it executes the padding; and padding is code.
-        assert_eq!(dispatch_alignment(&innermost(6, 1e6, 6e5), 1e7), 32);
+        assert_eq!(dispatch_alignment(&innermost(6, 1e6, 3e5), 1e7), 1);
         assert_eq!(dispatch_alignment(&innermost(6, 1e3, 1.0), 1e9), 1);
     }
 
