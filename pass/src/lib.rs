@@ -42,8 +42,6 @@ pub struct PassPluginLibraryInfo {
 }
 
 const SUPPORTED_API: u32 = 2;
-/// Named metadata of a module that was refused: the stages that follow would give the same error again.
-const FAILED: &str = "pleach.failed";
 const NAME: &CStr = c"pleach";
 const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
     Ok(version) => version,
@@ -115,24 +113,17 @@ extern "C" fn run_module(raw: LLVMModuleRef, context: *mut ffi::RunContext, stag
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: the host owns the module and keeps it alive for the call; it is never dropped here.
         let module = ManuallyDrop::new(unsafe { Module::new(raw) });
-        if module.get_global_metadata_size(FAILED) > 0 {
-            return Ok(false);
-        }
-        let outcome = run(
+        run(
             &module,
             context,
             Stage::from_number(stage),
             LtoPhase::from_number(phase),
-        );
-        if outcome.is_err() {
-            // Cannot fail: the name has no inner NUL.
-            let _ = module.add_global_metadata(FAILED, &module.get_context().metadata_node(&[]));
-        }
-        outcome
+        )
     }));
     match outcome {
         Ok(Ok(changed)) => changed,
         Ok(Err(error)) => {
+            // At each stage again: rustc goes on after an error of the first.
             ffi::diagnose(raw, &error.to_string(), true);
             true
         }

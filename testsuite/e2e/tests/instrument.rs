@@ -237,14 +237,16 @@ fn entries_are_what_llvm_counts() {
                 .arg("-o")
                 .arg(&profile),
         );
-        let theirs = llvm_entries(&profile);
+        let mut theirs = llvm_entries(&profile);
+        // LLVM's runtime calls the program's, too.
+        theirs.remove("getenv");
         assert!(theirs.len() >= 5, "{theirs:?}");
         for build in builds(&["-O2"]).iter().filter(|b| b.anchor == "early") {
             let binary = build.program(dir.path(), &[source]);
             let ran = run_counted(&binary, args);
             let flows = check(&binary, &ran, source);
             let mut ours: BTreeMap<String, u64> = theirs.keys().map(|name| (name.clone(), 0)).collect();
-            for flow in flows.values() {
+            for flow in flows.values().filter(|flow| flow.function != "getenv") {
                 *ours.entry(flow.function.clone()).or_default() += flow.entries;
             }
             assert_eq!(ours, theirs, "{source}");
