@@ -25,7 +25,7 @@ const LINE: u64 = 64;
 const MAX_DISPATCH: u64 = 32;
 /// LLVM's alignment of loops on x86.
 const LLVM_ALIGNMENT: u64 = 16;
-/// Maximum share of executions that fall into aligned code, and execute its padding: LLVM's value.
+/// Maximum share of executions that fall into code aligned to a window, and execute its padding: LLVM's value.
 const MAX_FALLEN_INTO: f64 = 0.2;
 
 /// An innermost loop, or the dispatch of an interpreter: the code from a target of jumps to a jump through a table.
@@ -72,7 +72,7 @@ pub fn dispatch_alignment(dispatch: &Loop, total: f64) -> u64 {
     let padding = (LINE / 2 + WINDOW + WINDOW - size.min(WINDOW)) as f64;
     let cost_per_byte = SuperblockOptions::default().min_gain / BYTES_PER_INSTRUCTION as f64 * total;
     let is_profitable = dispatch.iterations > dispatch.entries * padding / WINDOW as f64 + padding * cost_per_byte;
-    if is_profitable && !dispatch.is_fallen_into() && size <= MAX_DISPATCH {
+    if is_profitable && size <= MAX_DISPATCH {
         LINE
     } else {
         alignment(dispatch, total)
@@ -154,7 +154,8 @@ mod tests {
         // It might cross the line.
         assert_eq!(dispatch_alignment(&innermost(9, 1e6, 1e3), 1e7), 32);
         // What falls into it executes the padding; and padding is code.
-        assert_eq!(dispatch_alignment(&innermost(6, 1e6, 3e5), 1e7), 1);
+        assert_eq!(dispatch_alignment(&innermost(6, 1e6, 3e5), 1e7), 64);
+        assert_eq!(dispatch_alignment(&innermost(6, 1e6, 6e5), 1e7), 1);
         assert_eq!(dispatch_alignment(&innermost(6, 1e3, 1.0), 1e9), 1);
     }
 
