@@ -202,18 +202,25 @@ fn page_faults_are_where_fresh_pages_are_touched() {
     let dir = scratch();
     let binary = build(dir.path());
     let part = ["f", "2000000"];
-    let profile = record(&binary, &part, &["page-faults"], &[]);
-    let faults = event(&profile, "page-faults");
-    let place = in_function(&faults, "faults");
+    let mut profile = PathBuf::new();
+    let recorded = [(); 3].map(|()| {
+        profile = record(&binary, &part, &["page-faults"], &[]);
+        event(&profile, "page-faults")
+    });
+    // One of four random rounds touches a page. The kernel's events are on in random slices of time only, so the number
+    // is an estimate: the mean of three is better.
+    let estimates = recorded
+        .each_ref()
+        .map(|faults| number(faults, "events") * number(in_function(faults, "faults"), "share"));
+    let mean = estimates.iter().sum::<f64>() / 3.0;
+    assert!((350_000.0..700_000.0).contains(&mean), "{estimates:?}");
+    let [.., faults] = &recorded;
+    let place = in_function(faults, "faults");
     assert_eq!(place["block"]["line"], line("the only fault"));
-    // One of four random rounds touches a page.
-    let number_of = number(&faults, "events") * number(place, "share");
-    // The kernel's events were on in some slices of time only.
-    assert!((350_000.0..700_000.0).contains(&number_of), "{number_of}");
-    assert!(number(place, "share") > 0.97 && number(&faults, "unmatched") < 0.03);
+    assert!(number(place, "share") > 0.97 && number(faults, "unmatched") < 0.03);
     let paths = list(place, "paths");
     assert!(passes(&paths[0], "main"), "{}", paths[0]);
-    let fill = list(&faults, "places")
+    let fill = list(faults, "places")
         .iter()
         .find(|place| place["block"]["function"] == "fill");
     assert!(
