@@ -221,17 +221,18 @@ impl<'p> Report<'p> {
             let _ = writeln!(out, "\n{legend}");
         }
         let shown = self.functions.len() as u64 + self.hidden;
-        let executions = match self.is_exact {
+        // `coverage` counts the functions that were executed: breakpoints show more of them than bursts.
+        let known = match self.is_exact {
             true => format!(
-                ", {} block executions, {} path executions",
+                "executed, {} block executions, {} path executions",
                 grouped(self.block_executions),
                 grouped(self.path_executions.round())
             ),
-            false => String::new(),
+            false => "sampled".to_owned(),
         };
         let _ = writeln!(
             out,
-            "{} executed{executions}; “calls”: of all functions",
+            "{} {known}; “calls”: of all functions",
             with_unit(shown, "function"),
         );
         without_padding(&out)

@@ -2,6 +2,7 @@
 
 use pleach_annotate::id::BlockIndex;
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 /// A place in a recorded sequence at which the next step is known.
 #[derive(Clone, PartialEq, Debug)]
@@ -10,10 +11,20 @@ struct Place {
     sequence: u32,
     /// Position of the place's block in it.
     position: u32,
-    /// The block that followed.
-    next: BlockIndex,
     /// Number of blocks up to the place with which a trail must agree.
     required: usize,
+    continuation: Continuation,
+}
+
+/// A recorded step.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Continuation {
+    /// The block that followed.
+    pub next: BlockIndex,
+    /// Share of the function's paths.
+    pub share: f64,
+    /// Number of independent observations.
+    pub effective: f64,
 }
 
 /// The places of one block.
@@ -31,35 +42,27 @@ struct Places {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Contexts(BTreeMap<BlockIndex, Places>);
 
-/// A place whose past agrees with a trail.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Agreement {
-    /// Number of blocks that agree.
-    pub length: usize,
-    /// Index of the sequence.
-    pub sequence: usize,
-    /// The step that followed.
-    pub next: BlockIndex,
-}
-
 /// Number of blocks at the ends of both that are equal.
 fn agreement(a: &[BlockIndex], b: &[BlockIndex]) -> usize {
     a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count()
 }
 
 impl Contexts {
-    /// Adds a place. `steps`: the sequence; `required`: the number of blocks up to the place with which a trail must
-    /// agree.
-    pub fn add(&mut self, sequence: usize, steps: &[BlockIndex], position: usize, required: usize) {
-        let (Some(&block), Some(&next)) = (steps.get(position), steps.get(position + 1)) else {
-            return;
-        };
-        let places = self.0.entry(block).or_default();
-        places.sorted.push(Place {
+    /// Adds the place after the first `position + 1` steps of a sequence. `required`: the number of blocks up to the
+    /// place with which a trail must agree.
+    pub fn add(
+        &mut self,
+        sequence: usize,
+        block: BlockIndex,
+        position: usize,
+        required: usize,
+        continuation: Continuation,
+    ) {
+        self.0.entry(block).or_default().sorted.push(Place {
             sequence: sequence as u32,
             position: position as u32,
-            next,
             required: required.max(1),
+            continuation,
         });
     }
 
@@ -74,11 +77,17 @@ impl Contexts {
         }
     }
 
-    /// The places whose past agrees with `trail`, by decreasing length of agreement.
-    pub fn agreeing<'a>(&self, trail: &[BlockIndex], steps: impl Fn(usize) -> &'a [BlockIndex]) -> Vec<Agreement> {
+    /// Visits what followed the places whose past agrees with `trail`, by decreasing number of blocks that agree, until
+    /// `visit` breaks. `steps`: a sequence by its index.
+    pub fn agreeing<'a>(
+        &self,
+        trail: &[BlockIndex],
+        steps: impl Fn(usize) -> &'a [BlockIndex],
+        mut visit: impl FnMut(usize, &Continuation) -> ControlFlow<()>,
+    ) {
         let past = |place: &Place| &steps(place.sequence as usize)[..=place.position as usize];
         let Some(places) = trail.last().and_then(|last| self.0.get(last)) else {
-            return Vec::new();
+            return;
         };
         let (sorted, common) = (&places.sorted, &places.common);
         // What agrees most lies next to where the trail would be inserted; the agreement decreases from there.
@@ -87,11 +96,10 @@ impl Contexts {
         let (mut before, mut after) = (at, at);
         let mut length_before = length(at.checked_sub(1).and_then(|before| sorted.get(before)));
         let mut length_after = length(sorted.get(at));
-        let mut found = Vec::new();
         loop {
             let length = length_before.max(length_after);
             if length < places.required {
-                return found;
+                return;
             }
             let index = if length_before == length {
                 before -= 1;
@@ -106,12 +114,8 @@ impl Contexts {
                 after - 1
             };
             let place = &sorted[index];
-            if length >= place.required {
-                found.push(Agreement {
-                    length,
-                    sequence: place.sequence as usize,
-                    next: place.next,
-                });
+            if length >= place.required && visit(length, &place.continuation).is_break() {
+                return;
             }
         }
     }
@@ -137,21 +141,23 @@ mod tests {
             let mut contexts = Contexts::default();
             let mut expected = Vec::new();
             for (sequence, steps) in sequences.iter().enumerate() {
-                for position in 0..steps.len() {
-                    contexts.add(sequence, steps, position, required[sequence]);
+                for (position, pair) in steps.windows(2).enumerate() {
+                    let continuation = Continuation { next: pair[1], share: 1.0, effective: sequence as f64 };
+                    contexts.add(sequence, pair[0], position, required[sequence], continuation);
                     let length = agreement(&steps[..=position], &trail);
-                    if let Some(&next) = steps.get(position + 1)
-                        && length >= required[sequence].max(1)
-                    {
-                        expected.push((length, sequence, next));
+                    if length >= required[sequence].max(1) {
+                        expected.push((length, sequence, pair[1]));
                     }
                 }
             }
             let steps = |sequence: usize| sequences[sequence].as_slice();
             contexts.sort(steps);
-            let found = contexts.agreeing(&trail, steps);
-            prop_assert!(found.is_sorted_by_key(|found| std::cmp::Reverse(found.length)));
-            let mut found: Vec<_> = found.iter().map(|f| (f.length, f.sequence, f.next)).collect();
+            let mut found = Vec::new();
+            contexts.agreeing(&trail, steps, |length, step| {
+                found.push((length, step.effective as usize, step.next));
+                ControlFlow::Continue(())
+            });
+            prop_assert!(found.is_sorted_by_key(|&(length, ..)| std::cmp::Reverse(length)));
             found.sort_unstable();
             expected.sort_unstable();
             prop_assert_eq!(found, expected);

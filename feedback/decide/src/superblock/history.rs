@@ -3,15 +3,19 @@
 //! A variable-order Markov model: long histories are refined from shorter ones with the pseudo-count of Krichevsky and
 //! Trofimov (*The performance of universal encoding*, 1981).
 
-use super::contexts::{Agreement, Contexts};
+use super::contexts::{Contexts, Continuation};
 use pleach_annotate::id::BlockIndex;
 use pleach_ball_larus::{End, Path};
 use pleach_profile::{CalledPath, Caller, EstimatedPath, PathWindow};
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 /// Weight of the distribution by a shorter history, in observations of the longer one: half an observation for each
 /// possible step, of which there are mostly two.
 const BACK_OFF: f64 = 1.0;
+/// Weight of all shorter histories together from which on they are left out: it bounds the error of a probability, far
+/// below what walks are cut off at.
+const NEGLIGIBLE: f64 = 1e-6;
 
 /// A function's recorded paths, reduced to the blocks that have markers, with the paths that preceded them.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -58,46 +62,90 @@ impl Sequences {
         }
     }
 
-    /// Makes the sequences ready for [`Self::agreeing`].
+    /// Makes the sequences ready for [`Self::refine`].
     fn index(&mut self) {
         for (index, sequence) in self.sequences.iter().enumerate() {
-            for position in sequence.own..sequence.steps.len() {
+            let pairs = sequence.steps.windows(2).enumerate().skip(sequence.own);
+            for (position, pair) in pairs {
                 // Agreement within the second path and the later ones is known from shorter sequences.
                 let required = sequence.second.map_or(0, |second| position + 2 - second);
-                self.contexts.add(index, &sequence.steps, position, required);
+                let continuation = Continuation {
+                    next: pair[1],
+                    share: sequence.share,
+                    effective: sequence.effective,
+                };
+                self.contexts.add(index, pair[0], position, required, continuation);
             }
         }
         self.contexts.sort(|sequence| &self.sequences[sequence].steps);
     }
 
-    /// The places after which one of `candidates` followed, by decreasing agreement of what preceded with `trail`.
-    fn agreeing(&self, trail: &[BlockIndex], candidates: &[BlockIndex]) -> Vec<Continuation> {
-        let found = self
-            .contexts
-            .agreeing(trail, |sequence| &self.sequences[sequence].steps);
-        let continuation = |found: Agreement| {
-            let sequence = &self.sequences[found.sequence];
-            Some(Continuation {
-                length: found.length,
-                candidate: candidates.iter().position(|&candidate| candidate == found.next)?,
-                share: sequence.share,
-                effective: sequence.effective,
-            })
-        };
-        found.into_iter().filter_map(continuation).collect()
+    /// Refines a distribution over `candidates` as next step after `trail`. Returns whether a place agrees with it.
+    fn refine(&self, trail: &[BlockIndex], candidates: &[BlockIndex], next: &mut Next) -> bool {
+        let mut rows = Rows::new(candidates.len());
+        self.contexts.agreeing(
+            trail,
+            |sequence| &self.sequences[sequence].steps,
+            |length, step| match candidates.iter().position(|&candidate| candidate == step.next) {
+                Some(candidate) => rows.add(length, candidate, step),
+                None => ControlFlow::Continue(()),
+            },
+        );
+        next.refine(&rows);
+        !rows.observations.is_empty()
     }
 }
 
-/// A recorded step from a place that agrees with the end of a trail.
-struct Continuation {
-    /// Number of blocks that agree.
+/// Sums of continuations, one row for each length of agreement, longest first: what agrees at least so far.
+struct Rows {
+    /// Number of possible steps.
+    steps: usize,
+    /// Length of the last row.
     length: usize,
-    /// The step, as index of the candidates.
-    candidate: usize,
-    /// See [`Sequence::share`].
-    share: f64,
-    /// See [`Sequence::effective`].
-    effective: f64,
+    /// Weight of the last row and shorter ones in the distribution.
+    weight: f64,
+    /// Shares of the steps, row by row.
+    shares: Vec<f64>,
+    /// Number of independent observations of each row.
+    observations: Vec<f64>,
+}
+
+impl Rows {
+    fn new(steps: usize) -> Self {
+        Self {
+            steps,
+            length: 0,
+            weight: 1.0,
+            shares: Vec::new(),
+            observations: Vec::new(),
+        }
+    }
+
+    /// Adds a continuation, unless its row and shorter ones are negligible. Lengths do not increase from one to the next.
+    fn add(&mut self, length: usize, step: usize, found: &Continuation) -> ControlFlow<()> {
+        match self.observations.last().copied() {
+            None => {
+                self.shares.resize(self.steps, 0.0);
+                self.observations.push(0.0);
+            }
+            Some(longer) if length < self.length => {
+                self.weight *= BACK_OFF / (longer + BACK_OFF);
+                if self.weight < NEGLIGIBLE {
+                    return ControlFlow::Break(());
+                }
+                self.shares.extend_from_within(self.shares.len() - self.steps..);
+                self.observations.push(longer);
+            }
+            Some(_) => {}
+        }
+        self.length = length;
+        let row = self.shares.len() - self.steps;
+        self.shares[row + step] += found.share;
+        if let Some(observations) = self.observations.last_mut() {
+            *observations += found.effective;
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 /// A function's recorded paths.
@@ -221,43 +269,21 @@ impl PathHistory {
     /// paths). Backs off from rare long histories to shorter ones, and finally to `prior`. `None` if no recorded path
     /// continues from the last block to a candidate.
     pub fn next(&self, trail: &[BlockIndex], candidates: &[BlockIndex], prior: &[f64]) -> Option<Next> {
-        let mut next = None::<Next>;
-        for known in &self.by_depth {
-            let found = known.agreeing(trail, candidates);
-            if found.is_empty() {
-                break;
-            }
-            let next = next.get_or_insert_with(|| Next {
-                probabilities: prior.to_vec(),
-                effective: 0.0,
-            });
-            next.refine(&found);
-        }
-        next
+        let mut next = Next {
+            probabilities: prior.to_vec(),
+            effective: 0.0,
+        };
+        let depths = self.by_depth.iter();
+        let refined = depths.take_while(|known| known.refine(trail, candidates, &mut next));
+        (refined.count() > 0).then_some(next)
     }
 }
 
 impl Next {
-    /// Refines the distribution by continuations, which are sorted by decreasing agreement: first by all of them, last
-    /// by those that agree most.
-    fn refine(&mut self, found: &[Continuation]) {
-        let steps = self.probabilities.len();
-        // One row for each length of agreement, longest first: what agrees at least so far.
-        let (mut shares, mut observations) = (Vec::new(), Vec::new());
-        let mut of_row = 0.0;
-        for agreeing in found.chunk_by(|a, b| a.length == b.length) {
-            let row = shares.len();
-            match row.checked_sub(steps) {
-                Some(longer) => shares.extend_from_within(longer..),
-                None => shares.resize(steps, 0.0),
-            }
-            for found in agreeing {
-                shares[row + found.candidate] += found.share;
-                of_row += found.effective;
-            }
-            observations.push(of_row);
-        }
-        for (shares, observations) in shares.chunks(steps.max(1)).zip(observations).rev() {
+    /// Refines the distribution, first by all continuations, last by those that agree most.
+    fn refine(&mut self, rows: &Rows) {
+        let shares = rows.shares.chunks(rows.steps.max(1));
+        for (shares, &observations) in shares.zip(&rows.observations).rev() {
             let sum: f64 = shares.iter().sum();
             for (probability, share) in self.probabilities.iter_mut().zip(shares) {
                 *probability = (observations * share / sum + BACK_OFF * *probability) / (observations + BACK_OFF);
@@ -301,6 +327,11 @@ mod tests {
         numbers.iter().map(|&b| BlockIndex(b)).collect()
     }
 
+    /// The distribution over two steps that are equally likely as far as the branch's weights tell.
+    fn next_after(history: &PathHistory, trail: &[u32], candidates: &[u32]) -> Option<Next> {
+        history.next(&blocks(trail), &blocks(candidates), &[0.5, 0.5])
+    }
+
     /// Two consecutive diamonds: the second branch is unbiased but repeats the direction of the first.
     fn correlated() -> Vec<EstimatedPath> {
         vec![
@@ -312,17 +343,17 @@ mod tests {
     #[test]
     fn blocks_before_the_join_predict_the_branch() {
         let history = known(&correlated(), &[], |_| true);
-        let next = |trail: &[u32]| history.next(&blocks(trail), &blocks(&[4, 5]), &[0.5, 0.5]).unwrap();
+        let next = |trail: &[u32]| next_after(&history, trail, &[4, 5]).unwrap();
         assert!(next(&[0, 1, 3]).probabilities[0] > 0.99);
         assert!(next(&[0, 2, 3]).probabilities[1] > 0.99);
         assert_eq!(next(&[3]).probabilities, [0.5, 0.5]);
-        assert_eq!(history.next(&blocks(&[7]), &blocks(&[4, 5]), &[0.5, 0.5]), None);
+        assert_eq!(next_after(&history, &[7], &[4, 5]), None);
     }
 
     #[test]
     fn blocks_without_markers_are_skipped() {
         let history = known(&correlated(), &[], |b| b != BlockIndex(3));
-        let next = history.next(&blocks(&[0, 1]), &blocks(&[4, 5]), &[0.5, 0.5]).unwrap();
+        let next = next_after(&history, &[0, 1], &[4, 5]).unwrap();
         assert!(next.probabilities[0] > 0.99);
     }
 
@@ -331,9 +362,7 @@ mod tests {
         let mut paths = correlated();
         paths[1].effective = 0.1;
         let history = known(&paths, &[], |_| true);
-        let next = history
-            .next(&blocks(&[0, 2, 3]), &blocks(&[4, 5]), &[0.5, 0.5])
-            .unwrap();
+        let next = next_after(&history, &[0, 2, 3], &[4, 5]).unwrap();
         assert!(next.probabilities[1] < 0.6, "{next:?}");
     }
 
@@ -344,7 +373,7 @@ mod tests {
             path(&[0, 1, 3], End::Exit, 1.0),
         ];
         let history = known(&paths, &[], |_| true);
-        let next = history.next(&blocks(&[1]), &blocks(&[2, 3]), &[0.5, 0.5]).unwrap();
+        let next = next_after(&history, &[1], &[2, 3]).unwrap();
         assert!((next.probabilities[0] - 10.0 / 11.0).abs() < 0.05);
     }
 
@@ -375,16 +404,14 @@ mod tests {
         let (paths, windows) = alternating();
         let history = known(&paths, &windows, |_| true);
         assert_eq!(history.depth(), 1);
-        let next = |trail: &[u32]| history.next(&blocks(trail), &blocks(&[2, 3]), &[0.5, 0.5]).unwrap();
+        let next = |trail: &[u32]| next_after(&history, trail, &[2, 3]).unwrap();
         assert!((next(&[1]).probabilities[0] - 0.5).abs() < 1e-6);
         assert!(next(&[1, 2, 1]).probabilities[1] > 0.99);
         assert!(next(&[1, 3, 1]).probabilities[0] > 0.99);
         // An unrecorded history backs off to a shorter one.
         assert!((next(&[1, 4, 1]).probabilities[0] - 0.5).abs() < 1e-6);
         let without = known(&paths, &[], |_| true);
-        let next = without
-            .next(&blocks(&[1, 2, 1]), &blocks(&[2, 3]), &[0.5, 0.5])
-            .unwrap();
+        let next = next_after(&without, &[1, 2, 1], &[2, 3]).unwrap();
         assert!((next.probabilities[0] - 0.5).abs() < 1e-6);
     }
 
@@ -412,10 +439,8 @@ mod tests {
         let history = PathHistory::new(recorded, |_| true, |_, block| caller_block(3, block));
         let next = |caller: usize, block: u32| {
             let trail = [caller_block(caller, BlockIndex(block)).unwrap(), BlockIndex(0)];
-            history
-                .next(&trail, &blocks(&[1, 2]), &[0.5, 0.5])
-                .unwrap()
-                .probabilities[0]
+            let next = history.next(&trail, &blocks(&[1, 2]), &[0.5, 0.5]);
+            next.unwrap().probabilities[0]
         };
         assert!(next(3, 6) > 0.99 && next(3, 7) < 0.01);
         // Another caller has no recorded paths.
