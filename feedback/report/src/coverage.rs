@@ -88,6 +88,9 @@ pub struct FunctionRow {
     pub function_id: String,
     /// Graph that the blocks are of.
     pub cfg_hash: String,
+    /// Source file of its module, where its graph is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_file: Option<String>,
     /// Its blocks.
     pub blocks: Tally,
     /// Its IR instructions, where its graph is known.
@@ -176,7 +179,8 @@ fn largest_first(size: fn(&Tally) -> u64, a: &FunctionRow, b: &FunctionRow) -> s
 fn row(function: &FunctionProfile, graphs: &Graphs<'_>) -> FunctionRow {
     let mut blocks = Tally::default();
     (0..function.blocks.len()).for_each(|block| blocks.note(covered(function, block), 1));
-    let instructions = graphs(function.id, function.cfg_hash).map(|cfg| {
+    let graph = graphs(function.id, function.cfg_hash);
+    let instructions = graph.map(|cfg| {
         let mut tally = Tally::default();
         let each = cfg.blocks.iter().enumerate();
         each.for_each(|(block, of_graph)| tally.note(covered(function, block), of_graph.instructions.into()));
@@ -186,6 +190,7 @@ fn row(function: &FunctionProfile, graphs: &Graphs<'_>) -> FunctionRow {
         function: function.name.clone(),
         function_id: function.id.to_string(),
         cfg_hash: function.cfg_hash.to_string(),
+        source_file: graph.map(|cfg| cfg.source_file.clone()),
         blocks,
         instructions,
         coverage: function.coverage.clone(),

@@ -3,6 +3,7 @@
 use super::coverage::{CoverageReport, FunctionRow, Tally};
 use super::names::Names;
 use super::tables::{grouped, table, without_padding};
+use std::collections::HashMap;
 use std::fmt::Write;
 
 /// The states, as columns.
@@ -47,8 +48,11 @@ impl CoverageReport {
         }
         let shown = all.min(top.unwrap_or(usize::MAX));
         let mut rows = table(&[&["blocks"], &STATES[..], &["function"]].concat(), ..7);
-        for row in self.functions.iter().chain(&self.not_executed).take(shown) {
-            rows.add_row(function_row(row, names));
+        let functions = || self.functions.iter().chain(&self.not_executed);
+        let mut of_name: HashMap<&str, usize> = HashMap::new();
+        functions().for_each(|row| *of_name.entry(&row.function).or_default() += 1);
+        for row in functions().take(shown) {
+            rows.add_row(function_row(row, names, of_name[row.function.as_str()] > 1));
         }
         let _ = writeln!(out, "{rows}");
         if shown < all {
@@ -57,10 +61,15 @@ impl CoverageReport {
     }
 }
 
-fn function_row(row: &FunctionRow, names: &Names) -> Vec<String> {
+/// `shares_name`: whether another function has the same name, so that its file is to be told.
+fn function_row(row: &FunctionRow, names: &Names, shares_name: bool) -> Vec<String> {
     let mut cells = cells(&row.blocks).to_vec();
     cells.insert(0, grouped(row.blocks.all));
-    cells.push(names.shown(&row.function));
+    let name = names.shown(&row.function);
+    cells.push(match row.source_file.as_ref().filter(|_| shares_name) {
+        Some(file) => format!("{name} ({file})"),
+        None => name,
+    });
     cells
 }
 

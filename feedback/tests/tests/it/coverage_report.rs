@@ -132,6 +132,22 @@ fn table() {
 }
 
 #[test]
+fn functions_of_one_name_are_told_apart_by_their_files() {
+    let mut graphs = graphs();
+    for (cfg, file) in graphs.iter_mut().zip(["scan.c", "report.c"]) {
+        (cfg.name, cfg.source_file) = ("run".into(), file.into());
+    }
+    let profile = profile(&graphs);
+    let text = CoverageReport::new(&profile, &find(&graphs)).to_text(None, &Names::default());
+    let names: Vec<&str> = text.lines().filter_map(|line| line.rsplit("   ").next()).collect();
+    for name in ["run (scan.c)", "run (report.c)", "never"] {
+        assert!(names.contains(&name), "no {name}: {text}");
+    }
+    let unknown = CoverageReport::new(&profile, &|_, _| None).to_text(None, &Names::default());
+    assert!(!unknown.contains("scan.c"), "{unknown}");
+}
+
+#[test]
 fn lcov() {
     let graphs = graphs();
     let mut lines = lines(&graphs);
