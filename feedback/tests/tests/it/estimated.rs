@@ -161,7 +161,7 @@ fn nothing_sampled_can_be_shown() {
     );
     assert_eq!(paths.to_json().unwrap(), "[\n]\n");
     let report = Report::new(&profile, &ReportOptions::default(), &|_, _| None).unwrap();
-    assert!(report.to_text(&Names::default()).starts_with("0 functions executed"));
+    assert!(report.to_text(&Names::default()).starts_with("0 functions sampled"));
 }
 
 #[test]
