@@ -366,6 +366,28 @@ mod tests {
         assert!(next.probabilities[1] < 0.6, "{next:?}");
     }
 
+    /// Left out, they change a probability by less than walks are cut off at; with fewer observations all count.
+    #[test]
+    fn shorter_histories_are_left_out_where_they_are_negligible() {
+        let predicted = |observations: f64| {
+            // Shorter histories of block 9 step to block 5 more often than longer ones.
+            let paths = [
+                path(&[0, 1, 2, 9, 4], End::Exit, observations),
+                path(&[0, 7, 2, 9, 5], End::Exit, observations),
+                path(&[0, 8, 9, 5], End::Exit, 4.0 * observations),
+            ];
+            let history = known(&paths, &[], |_| true);
+            next_after(&history, &[0, 1, 2, 9], &[4, 5]).unwrap().probabilities[0]
+        };
+        // Of all histories, of those through 2, and of the longest: n observations each of 4, among 6n, 2n and n.
+        let all = |n: f64| {
+            let refined = |p: f64, share: f64, n: f64| (n * share + BACK_OFF * p) / (n + BACK_OFF);
+            refined(refined(refined(0.5, 1.0 / 6.0, 6.0 * n), 0.5, 2.0 * n), 1.0, n)
+        };
+        assert_eq!(predicted(10.0), all(10.0));
+        assert!((predicted(1e4) - all(1e4)).abs() < NEGLIGIBLE);
+    }
+
     #[test]
     fn the_target_of_a_back_edge_ends_a_sequence() {
         let paths = [
