@@ -2,7 +2,9 @@
 
 use crate::support::counted::{Cases, marks_object, run_with};
 use crate::support::*;
-use pleach_check::random_programs::{ANCHORS, LEVELS, OPTIONS, Profiles, RandomProgramOptions, Summary, try_programs};
+use pleach_check::random_programs::{
+    ANCHORS, LEVELS, Language, OPTIONS, Profiles, RandomProgramOptions, Summary, try_programs,
+};
 use pleach_facilities::has_program;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -68,9 +70,10 @@ fn programs_of_every_shape() {
     });
 }
 
-fn try_some(programs: usize, profiles: Profiles) -> Summary {
+fn try_some(programs: usize, language: Language, profiles: Profiles) -> Summary {
     let options = RandomProgramOptions {
         programs,
+        language,
         seed: 1,
         plugin: built().join("libpleach_pass.so"),
         profiles,
@@ -93,23 +96,39 @@ fn random_programs() {
     if !has_program("csmith") {
         return;
     }
-    let summary = try_some(20, Profiles::Random);
+    let summary = try_some(20, Language::C, Profiles::Random);
     // Profiles were used.
     assert!(summary.functions > 160, "{summary:?}");
     assert!(summary.superblocks > 160, "{summary:?}");
 }
 
 #[test]
+fn random_cxx_programs() {
+    let summary = try_some(3, Language::Cxx, Profiles::Random);
+    assert!(summary.functions > 400, "{summary:?}");
+    assert!(summary.superblocks > 24, "{summary:?}");
+}
+
+#[test]
 fn random_programs_that_were_edited_since_they_were_counted() {
-    if !has_program("csmith") {
-        return;
+    let mut languages = vec![(2, Language::Cxx)];
+    if has_program("csmith") {
+        languages.push((6, Language::C));
     }
-    let summary = try_some(6, Profiles::BeforeEdits(pleach()));
-    assert!(
-        summary.edits.statements > 6 && summary.edits.functions > 0,
-        "{summary:?}"
-    );
-    assert!(summary.salvaged > 16, "{summary:?}");
+    for (programs, language) in languages {
+        let summary = try_some(programs, language, Profiles::BeforeEdits(pleach()));
+        assert!(summary.edits.statements as usize > programs, "{summary:?}");
+        assert!(summary.salvaged as usize > 2 * programs, "{summary:?}");
+    }
+}
+
+#[test]
+fn random_programs_that_were_recorded() {
+    let recordings = 4;
+    let pleach = pleach();
+    let summary = try_some(2, Language::Cxx, Profiles::Recorded { pleach, recordings });
+    assert_eq!(summary.recordings, 2 * ANCHORS.len() * recordings);
+    assert!(summary.functions > 80, "{summary:?}");
 }
 
 /// Something that is wrong is found, and kept.
@@ -118,6 +137,7 @@ fn a_compiler_that_fails_is_reported() {
     let kept = scratch();
     let options = RandomProgramOptions {
         programs: 1,
+        language: Language::C,
         seed: 1,
         plugin: built().join("libpleach_pass.so"),
         profiles: Profiles::Random,

@@ -1,14 +1,14 @@
-//! `pleach-random`: compiles random C programs with random profiles and compares what they compute.
+//! `pleach-random`: compiles random programs with random profiles and compares what they compute.
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use pleach_check::random_programs::{Profiles, RandomProgramOptions, try_programs};
+use pleach_check::random_programs::{Language, Profiles, RandomProgramOptions, try_programs};
 use pleach_harness::parallel::default_jobs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// Compiles random C programs from csmith with random profiles, at every level and anchor, and compares their output
+/// Compiles random programs with random profiles, at every level and anchor, and compares their output
 /// with that of the unoptimised program. Ends with status 1 where something differs.
 #[derive(Parser)]
 #[command(name = "testsuite/random", version)]
@@ -18,9 +18,16 @@ struct Cli {
     /// Seed of programs and profiles
     #[arg(default_value_t = 1)]
     seed: u64,
+    /// Their language: C from csmith, or C++ with exceptions, virtual calls, floating-point numbers and interpreters
+    #[arg(long, value_enum, default_value_t = Language::C)]
+    language: Language,
     /// Not random profiles, but each program's own exact counts, from before its source was edited at random
     #[arg(long)]
     edited: bool,
+    /// Not random profiles, but each program's own recording: the first of so many, at various overheads, in all of which
+    /// it must do as it does alone
+    #[arg(long, value_name = "RECORDINGS", conflicts_with = "edited")]
+    recorded: Option<usize>,
     /// Another option for the plugin, as `-pleach-superblocks=0`; may be repeated
     #[arg(long = "option", value_name = "OPTION", allow_hyphen_values = true)]
     options: Vec<String>,
@@ -38,11 +45,16 @@ fn main() -> Result<ExitCode> {
     let executable = std::env::current_exe().context("cannot tell where this program is")?;
     let options = RandomProgramOptions {
         programs: cli.programs,
+        language: cli.language,
         seed: cli.seed,
         plugin: executable.with_file_name("libpleach_pass.so"),
-        profiles: match cli.edited {
-            true => Profiles::BeforeEdits(executable.with_file_name("pleach")),
-            false => Profiles::Random,
+        profiles: match (cli.recorded, cli.edited) {
+            (Some(recordings), _) => Profiles::Recorded {
+                pleach: executable.with_file_name("pleach"),
+                recordings,
+            },
+            (None, true) => Profiles::BeforeEdits(executable.with_file_name("pleach")),
+            (None, false) => Profiles::Random,
         },
         also: cli.options,
         keep: cli.keep,
@@ -50,11 +62,12 @@ fn main() -> Result<ExitCode> {
     };
     let summary = try_programs(&options)?;
     println!(
-        "{} programs ({} more were of no use), {} statements edited, {} functions renamed, {} builds with profiles for {} functions, {} of them salvaged, {} superblocks, {} branches replaced by selects, {} selects by branches, {} failures, {:.0} s",
+        "{} programs ({} more were of no use), {} statements edited, {} functions renamed, {} runs recorded, {} builds with profiles for {} functions, {} of them salvaged, {} superblocks, {} branches replaced by selects, {} selects by branches, {} failures, {:.0} s",
         summary.programs,
         summary.replaced,
         summary.edits.statements,
         summary.edits.functions,
+        summary.recordings,
         summary.builds,
         summary.functions,
         summary.salvaged,

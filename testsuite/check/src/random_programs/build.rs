@@ -1,9 +1,10 @@
 //! Making, compiling and running one program, each within limits.
 
+use super::cpp;
+use super::language::Language;
 use anyhow::{Context, Result, ensure};
 use pleach_harness::pleach_command::Pleach;
 use pleach_harness::process::{Finished, run_measured};
-use pleach_harness::tools::Tool;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,8 +20,6 @@ const CSMITH: [&str; 8] = [
     "--max-expr-complexity",
     "6",
 ];
-/// The folder of csmith's headers.
-const INCLUDE: &str = "-I/usr/include/csmith";
 
 /// CPU-seconds, which other work on the machine does not lengthen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,7 +35,7 @@ impl Limits {
     /// The optimised program: far more, so that the limit means an endless loop.
     pub const OPTIMISED: Self = Self(20);
 
-    fn command(self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+    pub(super) fn command(self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new("prlimit");
         command
             .args([format!("--cpu={}", self.0), "--core=0".to_owned()])
@@ -45,7 +44,7 @@ impl Limits {
     }
 }
 
-/// A program that csmith generated.
+/// A program that was generated.
 pub(super) enum Made {
     /// A program.
     Source(PathBuf),
@@ -71,6 +70,14 @@ impl Ran {
         (self.code, self.signal, &self.stdout) == (other.code, other.signal, &other.stdout)
     }
 
+    pub fn code(&self) -> Option<i32> {
+        self.code
+    }
+
+    pub fn prints_as(&self, other: &Self) -> bool {
+        self.stdout == other.stdout
+    }
+
     /// One line for people, and what was printed to the error stream where it failed.
     pub fn describe(&self) -> String {
         let first = self.stdout.lines().next().unwrap_or("nothing");
@@ -94,9 +101,19 @@ impl From<Finished> for Ran {
     }
 }
 
-/// Generates a program with csmith.
-pub(super) fn make(folder: &Path, seed: u64) -> Result<Made> {
-    let source = folder.join("program.c");
+/// Generates a program.
+pub(super) fn make(language: Language, folder: &Path, seed: u64) -> Result<Made> {
+    let source = folder.join(language.source());
+    match language {
+        Language::C => make_with_csmith(folder, source, seed),
+        Language::Cxx => {
+            std::fs::write(&source, cpp::program(seed)).context("cannot write a program")?;
+            Ok(Made::Source(source))
+        }
+    }
+}
+
+fn make_with_csmith(folder: &Path, source: PathBuf, seed: u64) -> Result<Made> {
     let mut command = Limits::MAKE.command("csmith");
     command
         .current_dir(folder)
@@ -113,11 +130,11 @@ pub(super) fn make(folder: &Path, seed: u64) -> Result<Made> {
 }
 
 /// Compiles and links; returns the command, for people, and how it went.
-pub(super) fn compile(source: &Path, program: &Path, flags: &[String]) -> Result<(String, Ran)> {
-    let clang = Tool::Clang.find()?;
+pub(super) fn compile(language: Language, source: &Path, program: &Path, flags: &[String]) -> Result<(String, Ran)> {
+    let clang = language.compiler().find()?;
     let mut words = vec![clang.display().to_string()];
     words.extend_from_slice(flags);
-    words.extend(["-w".to_owned(), INCLUDE.to_owned()]);
+    words.extend(language.flags().iter().map(|&flag| flag.to_owned()));
     // Named without its folder, so that nothing in the object depends on it.
     let (folder, name) = (source.parent(), source.file_name());
     let (folder, name) = folder.zip(name).context("a source is a file in a folder")?;
@@ -130,15 +147,20 @@ pub(super) fn compile(source: &Path, program: &Path, flags: &[String]) -> Result
 
 /// Runs a program.
 pub(super) fn run(program: &Path, limits: Limits) -> Result<Ran> {
-    Ok(run_measured(&mut limits.command(program))?.into())
+    run_command(&mut limits.command(program))
+}
+
+/// Runs a command, which has limits.
+pub(super) fn run_command(command: &mut Command) -> Result<Ran> {
+    Ok(run_measured(command)?.into())
 }
 
 /// Counts a program's paths exactly, in a file beside it, which is named after the anchor.
-pub(super) fn counted(pleach: &Pleach, source: &Path, anchor: &str) -> Result<PathBuf> {
+pub(super) fn counted(pleach: &Pleach, language: Language, source: &Path, anchor: &str) -> Result<PathBuf> {
     let [program, counts, profile] =
         ["counted", "plcnt", "pleach"].map(|end| source.with_file_name(format!("{anchor}.{end}")));
     let flags = [vec!["-O2".to_owned()], pleach.flags(&["instrument"])?].concat();
-    let (command, compiled) = compile(source, &program, &flags)?;
+    let (command, compiled) = compile(language, source, &program, &flags)?;
     ensure!(compiled.success(), "{command}: {}", compiled.describe());
     let mut command = Limits::OPTIMISED.command(&program);
     run_measured(command.env("PLEACH_COUNTS", &counts))?.expect_success("the instrumented program")?;

@@ -17,14 +17,14 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Writes `program.c`, `compile.sh` and `what.txt` into a folder.
+    /// Writes the program, `compile.sh` and `what.txt` into a folder.
     ///
     /// # Errors
     /// Where that cannot be written.
     pub fn keep(folder: PathBuf, source: &Path, command: String, what: String) -> Result<Self> {
         let write = || -> std::io::Result<()> {
             fs::create_dir_all(&folder)?;
-            fs::copy(source, folder.join("program.c"))?;
+            fs::copy(source, folder.join(source.file_name().unwrap_or_default()))?;
             fs::write(
                 folder.join("compile.sh"),
                 format!("cd \"$(dirname \"$0\")\"\n{command}\n"),

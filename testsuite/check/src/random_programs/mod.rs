@@ -1,24 +1,29 @@
-//! Random C programs, compiled with random profiles: a program must compute the same with any profile.
+//! Random programs, compiled with random profiles: a program must compute the same with any profile.
 //!
-//! `csmith` makes programs without undefined behaviour that print a checksum of their variables. Each is compiled
-//! without optimisation and without the plugin, and then at every level and anchor with a random profile ([`OPTIONS`]).
+//! `csmith` makes C programs without undefined behaviour that print a checksum of their variables, and our own generator
+//! C++ programs ([`Language`]). Each is compiled without optimisation and without the plugin, and then at every level and anchor with a random profile ([`OPTIONS`]).
 //! Programs that run long unoptimised are replaced. The inputs of a wrong build are kept.
 //!
-//! Or the profile is the program's own, counted before its source was edited at random ([`edit`]): what is salvaged must
-//! be as harmless.
+//! Or the profile is the program's own: counted before its source was edited at random ([`edit`]), so that what is
+//! salvaged must be as harmless; or recorded, and then the recorded program must do as it does alone.
 
 mod build;
+mod cpp;
 pub mod edit;
 mod failure;
+mod language;
+mod recorded;
 
 use crate::summary_lines::SummaryLines;
 use anyhow::{Context, Result, bail};
 use build::{Limits, Made, Ran, compile, counted, make, run};
 use edit::{Edits, edit};
 pub use failure::Failure;
+pub use language::Language;
 use pleach_harness::pleach_command::{Pleach, plugin_flags as passed};
 use pleach_harness::tools::find_in_path;
 use pleach_harness::{parallel, progress};
+use recorded::record;
 use std::ops::AddAssign;
 use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -39,8 +44,8 @@ const ALTERNATE: &str = "-pleach-if-conversion-aggressive";
 /// Maximum number of replacements for a program that runs too long.
 const MAX_ATTEMPTS: u64 = 20;
 
-/// Options of the plugin beside a counted profile.
-const OPTIONS_OF_EDITED: [&str; 3] = ["-pleach-summary", "-pleach-superblocks-aggressive", "-pleach-verify"];
+/// Options of the plugin beside a program's own profile.
+const OPTIONS_OF_OWN: [&str; 3] = ["-pleach-summary", "-pleach-superblocks-aggressive", "-pleach-verify"];
 /// Flags that end a program whose edits made it undefined.
 const DEFINED: [&str; 3] = ["-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
 
@@ -51,6 +56,13 @@ pub enum Profiles {
     Random,
     /// Exact counts of the program before it was edited, made by this `pleach`.
     BeforeEdits(PathBuf),
+    /// A recording of the program.
+    Recorded {
+        /// The `pleach` that records it.
+        pleach: PathBuf,
+        /// Number of recordings of each annotated build.
+        recordings: usize,
+    },
 }
 
 /// Options of a run.
@@ -58,6 +70,8 @@ pub enum Profiles {
 pub struct RandomProgramOptions {
     /// Number of programs.
     pub programs: usize,
+    /// Their language.
+    pub language: Language,
     /// Seed of programs and profiles.
     pub seed: u64,
     /// The plugin.
@@ -81,6 +95,8 @@ pub struct Summary {
     pub replaced: usize,
     /// Edits of the programs, if they were edited.
     pub edits: Edits,
+    /// Runs that were recorded and compared with one that was not.
+    pub recordings: usize,
     /// Builds with a profile that were compared with the one without.
     pub builds: usize,
     /// Functions that got counts, in all builds.
@@ -101,6 +117,7 @@ impl AddAssign for Summary {
     fn add_assign(&mut self, other: Self) {
         self.programs += other.programs;
         self.replaced += other.replaced;
+        self.recordings += other.recordings;
         self.builds += other.builds;
         self.edits += other.edits;
         self.functions += other.functions;
@@ -117,7 +134,7 @@ impl AddAssign for Summary {
 /// # Errors
 /// A program could not be tried: a missing tool, a full disk. A wrong build is no error, but part of the summary.
 pub fn try_programs(options: &RandomProgramOptions) -> Result<Summary> {
-    if find_in_path("csmith").is_none() {
+    if options.language == Language::C && find_in_path("csmith").is_none() {
         bail!("csmith is not in PATH; on Debian: apt-get install csmith libcsmith-dev");
     }
     let bar = progress::bar(options.programs, "programs");
@@ -144,11 +161,11 @@ fn try_program(options: &RandomProgramOptions, number: usize) -> Result<Summary>
     };
     for attempt in 0..MAX_ATTEMPTS {
         let seed = program_seed(options.seed, number, attempt);
-        let Made::Source(source) = make(folder.path(), seed)? else {
+        let Made::Source(source) = make(options.language, folder.path(), seed)? else {
             summary.replaced += 1;
             continue;
         };
-        let Some(case) = prepare(options, &source, seed)? else {
+        let Some(case) = prepare(options, &source, seed, &mut summary)? else {
             summary.replaced += 1;
             continue;
         };
@@ -177,17 +194,23 @@ struct Case {
 }
 
 /// `None`: the program runs too long, or its edits are of no use.
-fn prepare(options: &RandomProgramOptions, source: &Path, seed: u64) -> Result<Option<Case>> {
-    let Some(expected) = expectation(source)? else {
+fn prepare(options: &RandomProgramOptions, source: &Path, seed: u64, summary: &mut Summary) -> Result<Option<Case>> {
+    let language = options.language;
+    let Some(expected) = expectation(language, source)? else {
         return Ok(None);
     };
-    let Profiles::BeforeEdits(pleach) = &options.profiles else {
-        return Ok(Some(Case {
-            source: source.to_owned(),
-            expected,
-            edits: Edits::default(),
-            flags: ANCHORS.map(|anchor| plugin_flags(&options.plugin, seed, anchor, &options.also)),
-        }));
+    let case = |flags| Case {
+        source: source.to_owned(),
+        expected: expected.clone(),
+        edits: Edits::default(),
+        flags,
+    };
+    let pleach = match &options.profiles {
+        Profiles::Random => {
+            let flags = ANCHORS.map(|anchor| plugin_flags(&options.plugin, seed, anchor, &options.also));
+            return Ok(Some(case(flags)));
+        }
+        Profiles::BeforeEdits(pleach) | Profiles::Recorded { pleach, .. } => pleach,
     };
     let mut flags = ANCHORS.map(|_| Vec::new());
     for (anchor, flags) in ANCHORS.iter().zip(&mut flags) {
@@ -195,18 +218,36 @@ fn prepare(options: &RandomProgramOptions, source: &Path, seed: u64) -> Result<O
             command: pleach.clone(),
             options: ["--anchor", anchor].map(str::to_owned).to_vec(),
         };
-        let profile = counted(&pleach, source, anchor)?;
+        let profile = match options.profiles {
+            Profiles::Recorded { recordings, .. } => {
+                let recorded = record(&pleach, language, source, anchor, recordings, &expected)?;
+                summary.recordings += recordings;
+                for (number, what) in recorded.wrong.into_iter().enumerate() {
+                    let folder = options.keep.join(format!("{seed}-{anchor}-recorded-{number}"));
+                    let command = recorded.command.clone();
+                    summary.failures.push(Failure::keep(folder, source, command, what)?);
+                }
+                if !recorded.profile.is_file() {
+                    return Ok(None);
+                }
+                recorded.profile
+            }
+            _ => counted(&pleach, language, source, anchor)?,
+        };
         *flags = pleach.flags(&["use", &profile.display().to_string()])?;
-        let also = OPTIONS_OF_EDITED.iter().map(|&option| option.to_owned());
+        let also = OPTIONS_OF_OWN.iter().map(|&option| option.to_owned());
         flags.extend(passed(&also.chain(options.also.iter().cloned()).collect::<Vec<_>>()));
     }
+    if let Profiles::Recorded { .. } = options.profiles {
+        return Ok(Some(case(flags)));
+    }
     let text = std::fs::read_to_string(source).context("cannot read the program")?;
-    let (text, edits) = edit(&text, seed);
+    let (text, edits) = edit(&text, seed, language.truth());
     std::fs::write(source, text).context("cannot edit the program")?;
-    if edits.statements == 0 || !is_defined(source)? {
+    if edits.statements == 0 || !is_defined(language, source)? {
         return Ok(None);
     }
-    Ok(expectation(source)?.map(|expected| Case {
+    Ok(expectation(language, source)?.map(|expected| Case {
         source: source.to_owned(),
         expected,
         edits,
@@ -215,16 +256,16 @@ fn prepare(options: &RandomProgramOptions, source: &Path, seed: u64) -> Result<O
 }
 
 /// Whether an edited program runs without undefined behaviour that sanitizers see.
-fn is_defined(source: &Path) -> Result<bool> {
+fn is_defined(language: Language, source: &Path) -> Result<bool> {
     let program = source.with_file_name("sanitized");
-    let (_, compiled) = compile(source, &program, &DEFINED.map(str::to_owned))?;
+    let (_, compiled) = compile(language, source, &program, &DEFINED.map(str::to_owned))?;
     Ok(compiled.success() && run(&program, Limits::SANITIZED)?.success())
 }
 
 /// What a program does when it is not optimised; `None` where that takes too long.
-fn expectation(source: &Path) -> Result<Option<Ran>> {
+fn expectation(language: Language, source: &Path) -> Result<Option<Ran>> {
     let program = source.with_file_name("expected");
-    let (command, compiled) = compile(source, &program, &["-O0".to_owned()])?;
+    let (command, compiled) = compile(language, source, &program, &["-O0".to_owned()])?;
     if !compiled.success() {
         bail!("{command}: {}", compiled.describe());
     }
@@ -242,7 +283,7 @@ fn try_build(
 ) -> Result<()> {
     let program = case.source.with_file_name("program");
     let flags = [&[level.to_owned()], flags].concat();
-    let (command, compiled) = compile(&case.source, &program, &flags)?;
+    let (command, compiled) = compile(options.language, &case.source, &program, &flags)?;
     summary.builds += 1;
     let summary_lines = SummaryLines::from_stderr(&compiled.stderr);
     summary.functions += summary_lines.functions;
