@@ -151,7 +151,7 @@ fn flags_say_what_to_count() {
     assert_eq!(
         id[16..],
         format!(
-            " -Xclang -fdepfile-entry={} --end-no-unused-arguments\n",
+            " -Xpreprocessor -fdepfile-entry={} --end-no-unused-arguments\n",
             plugin.display()
         )
     );

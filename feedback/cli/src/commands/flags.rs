@@ -111,6 +111,10 @@ struct Common {
     /// Print a clang configuration file (for clang's --config=FILE) instead of flags.
     #[arg(long)]
     config: bool,
+    /// Do not name profile and plugin in dependency files (`-MD`). For Bazel, which takes files there that it was not told
+    /// of for an error; it compiles again all the same when a profile changes, because the flags change.
+    #[arg(long)]
+    no_depfile: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -182,8 +186,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         // With -Xclang, because the assembler stage would reject a plain -mllvm: it does not load the plugin.
         words.extend(["-Xclang".into(), "-mllvm".into(), "-Xclang".into(), option]);
     }
-    for input in inputs {
-        words.extend(["-Xclang".into(), format!("-fdepfile-entry={input}")]);
+    for input in inputs.into_iter().filter(|_| !common.no_depfile) {
+        // With -Xpreprocessor, because sccache caches nothing that has an option behind -Xclang which it does not know.
+        words.extend(["-Xpreprocessor".into(), format!("-fdepfile-entry={input}")]);
     }
     words.push("--end-no-unused-arguments".into());
     print(&format!("{}\n", words.join(if common.config { "\n" } else { " " })))?;
