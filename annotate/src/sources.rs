@@ -34,6 +34,8 @@ struct Definition {
     unit: PathBuf,
     /// The file with the function's code: the same, or a header.
     file: PathBuf,
+    /// Whether the debug information names that file. `-g1` leaves it out.
+    is_declared: bool,
 }
 
 impl Sources {
@@ -44,7 +46,32 @@ impl Sources {
     pub fn read(path: &Path) -> std::io::Result<Self> {
         let mut sources = Self::default();
         with_dwarf(path, |dwarf| sources.add(dwarf))?;
+        if sources
+            .functions
+            .values()
+            .flatten()
+            .any(|definition| !definition.is_declared)
+        {
+            sources.set_files(&Locations::read(path)?);
+        }
         Ok(sources)
+    }
+
+    /// Takes files that are not declared from the lines of functions' code.
+    fn set_files(&mut self, locations: &Locations) {
+        let mut found: HashMap<&str, Option<&Path>> = HashMap::new();
+        for (function, file) in locations.function_files() {
+            let known = found.entry(function).or_insert(Some(file));
+            // Local functions of one name in several files: not known which is which.
+            *known = known.filter(|&known| known == file);
+        }
+        for (function, definitions) in &mut self.functions {
+            if let Some(&Some(file)) = found.get(function.as_str()) {
+                for definition in definitions.iter_mut().filter(|definition| !definition.is_declared) {
+                    definition.file = file.to_owned();
+                }
+            }
+        }
     }
 
     /// Whether no function's file is known.
@@ -118,9 +145,11 @@ impl Sources {
                 }
                 continue;
             }
-            let file = file.unwrap_or_else(|| compiled.clone());
-            let unit = compiled.clone();
-            self.functions.entry(name).or_default().push(Definition { unit, file });
+            self.functions.entry(name).or_default().push(Definition {
+                unit: compiled.clone(),
+                is_declared: file.is_some(),
+                file: file.unwrap_or_else(|| compiled.clone()),
+            });
         }
         Ok(())
     }

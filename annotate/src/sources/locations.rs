@@ -144,6 +144,25 @@ impl Locations {
         Some(self.files.all.get(position.file? as usize)?)
     }
 
+    /// Functions, emitted and inlined ones, each with the source file of its first own instruction, if it has any.
+    pub fn function_files(&self) -> impl Iterator<Item = (&str, &Path)> {
+        self.scopes.iter().filter_map(|scope| {
+            let own = scope.code.iter().find_map(|code| self.own_code(scope, code))?;
+            let position = self.position_at(own).filter(|position| position.line > 0)?;
+            let file = self.files.all.get(position.file? as usize)?;
+            Some((&*scope.function, &**file))
+        })
+    }
+
+    /// The first address that is of no function that is inlined into this one.
+    fn own_code(&self, scope: &Scope, code: &Range<u64>) -> Option<u64> {
+        let mut at = code.start;
+        while let Some(inner) = self.inlined_at(scope, at) {
+            at = inner.code.iter().find(|code| code.contains(&at))?.end;
+        }
+        code.contains(&at).then_some(at)
+    }
+
     /// The inline stack of an instruction, each function with the position in it.
     fn scopes_at(&self, at: u64) -> Option<impl Iterator<Item = (&Scope, Option<Position>)>> {
         let after = self.functions.partition_point(|(addresses, _)| addresses.start <= at);

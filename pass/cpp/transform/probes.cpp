@@ -15,8 +15,12 @@ extern "C" {
 // module, initially null.
 void pleach_ensure_subprogram(LLVMValueRef V, LLVMMetadataRef *Unit) {
   Function *F = unwrap<Function>(V);
-  if (F->getSubprogram())
+  if (DISubprogram *SP = F->getSubprogram()) {
+    // LLVM identifies the functions of inline stacks and of calls by linkage names, which clang leaves out at -g1.
+    if (SP->getLinkageName().empty() && SP->getName() != F->getName())
+      SP->replaceRawLinkageName(MDString::get(F->getContext(), F->getName()));
     return;
+  }
   Module *M = F->getParent();
   LLVMContext &C = M->getContext();
   if (!*Unit) {

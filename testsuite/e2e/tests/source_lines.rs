@@ -52,6 +52,42 @@ fn paths_are_shown_as_lines_and_calls() {
     assert!(paths.contains("▸line 16 → 17 → 23 → work() ■"), "{paths}");
 }
 
+/// At -g1 clang leaves linkage names out, which LLVM identifies calls by.
+#[test]
+fn lines_only_are_enough_for_calls() {
+    for debug in ["-g1", "-g"] {
+        let dir = scratch();
+        let (binary, profile) = (dir.path().join("annotated"), dir.path().join("app.pleach"));
+        let mut build = clangxx();
+        build.args(["-O2", debug]).args(flags(&["annotate"]));
+        stdout(build.arg(program("line_tables.cpp")).arg("-o").arg(&binary));
+        record_built(&binary, &profile);
+        let shown = pleach_on(&profile, &["show"]);
+        let number = |what: &str| {
+            let line = shown.lines().find_map(|line| line.trim().strip_prefix(what));
+            line.unwrap_or_else(|| panic!("{what} in {shown}")).trim().to_owned()
+        };
+        assert_eq!(number("indirect calls with targets"), "1", "{debug}");
+        assert_eq!(number("memory operations"), "1", "{debug}");
+    }
+}
+
+/// At -g1 clang leaves out which file declares a function.
+#[test]
+fn lines_only_are_enough_for_functions_of_headers() {
+    for debug in ["-g1", "-g"] {
+        let dir = scratch();
+        let (binary, profile) = (dir.path().join("annotated"), dir.path().join("app.pleach"));
+        let flags = [flags(&["annotate"]), vec![debug.to_owned()]].concat();
+        compile(&binary, &flags, &[program("line_tables.c")]);
+        record_built(&binary, &profile);
+        for (function, file) in [("within", "line_tables.h:4"), ("main", "line_tables.c:")] {
+            let paths = pleach_on(&profile, &["paths", "--function", function]);
+            assert!(paths.contains(file), "{debug}: {paths}");
+        }
+    }
+}
+
 #[test]
 fn samples_are_shares_and_exact_counts_are_executions() {
     let dir = scratch();
