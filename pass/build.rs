@@ -69,6 +69,7 @@ fn main() -> Result<()> {
         "transform/returns.cpp",
         "transform/select_to_branch.cpp",
         "transform/conditions.cpp",
+        "transform/searches.cpp",
         "transform/short_loops.cpp",
         "transform/vectorisable_loops.cpp",
         "count/counter_lowering.cpp",

@@ -463,6 +463,7 @@ bool pleachPromoteCounters(llvm::Function &F, const PleachLimits &Limits);
 // Keeps loops that run few times by the profile from being vectorised with predicated accesses; returns whether anything
 // changed.
 bool pleachLeaveShortLoops(llvm::Function &F, llvm::FunctionAnalysisManager &FAM, const PleachLimits &Limits);
+void pleachLeaveSearches(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);
 
 // Takes the probes that keep loops from being vectorised out of their blocks; returns whether anything changed.
 bool pleachSetProbesAside(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);
@@ -514,6 +515,7 @@ struct PleachHostPasses {
   bool InlineSmallCallees;
   bool ReduceControlHeight;
   bool LeaveShortLoops;
+  bool LeaveSearches;
   // Blocks are identified or counted.
   bool IdentifyBlocks;
   // They are, or a profile is used, before inlining.

@@ -1,5 +1,6 @@
 #include "analysis/chains.h"
 #include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/PatternMatch.h"
 
 using namespace llvm;
 
@@ -27,6 +28,18 @@ double latency(const Instruction &I, const PleachLatencies &Of) {
   if (I.getType()->isFPOrFPVectorTy() || I.getOpcode() == Instruction::Mul)
     return Of.Multiply;
   return Of.Other;
+}
+
+bool couldBeBranch(const Instruction &I) {
+  auto *Select = dyn_cast<SelectInst>(&I);
+  if (!Select || !Select->getCondition()->getType()->isIntegerTy(1) ||
+      !isa<Instruction>(Select->getCondition()))
+    return false;
+  const MDNode *Unpredictable = Select->getMetadata(LLVMContext::MD_unpredictable);
+  using namespace PatternMatch;
+  return !(Unpredictable && Unpredictable->getNumOperands() == 0) &&
+         !match(Select, m_LogicalAnd()) && !match(Select, m_LogicalOr()) &&
+         !match(Select, m_MaxOrMin(m_Value(), m_Value()));
 }
 
 void dependentHeaderPhis(const Instruction &From, const Loop &L, SmallPtrSetImpl<const Value *> &Found) {

@@ -11,6 +11,9 @@ namespace pleach {
 // Cycles from an instruction's operands to its result.
 double latency(const llvm::Instruction &I, const PleachLatencies &Of);
 
+// Whether an instruction is a select that could be a branch. Those that the programmer marked unpredictable remain selects.
+bool couldBeBranch(const llvm::Instruction &I);
+
 // The φs of a loop's header that depend on a value within an iteration.
 void dependentHeaderPhis(const llvm::Instruction &From, const llvm::Loop &L,
                          llvm::SmallPtrSetImpl<const llvm::Value *> &Found);

@@ -50,6 +50,8 @@ cl::opt<bool> ReduceHeight("pleach-control-height-reduction", cl::init(true), cl
                            cl::desc("Run control-height reduction at -O3, as -fprofile-use does"));
 cl::opt<bool> LeaveShortLoops("pleach-short-loops", cl::init(true), cl::Hidden,
                               cl::desc("Do not vectorise loops that run few times by the profile"));
+cl::opt<bool> LeaveSearches("pleach-unpeeled-searches", cl::init(true), cl::Hidden,
+                            cl::desc("Do not peel loops whose next load depends on a select by the last one"));
 cl::opt<bool> SelectToBranch("pleach-select-to-branch", cl::init(true), cl::Hidden,
                              cl::desc("Turn selects on loop-carried chains into branches"));
 cl::opt<bool> IfConversion("pleach-if-conversion", cl::init(true), cl::Hidden,
@@ -87,8 +89,8 @@ PleachHostPasses pleachHostPasses() {
   const bool IdentifyBlocks = Annotate || !Instrument.empty();
   const bool WorkEarly = AnchorName != "late";
   const bool SecondRound = AnnotateLate || !UseSecondProfile.empty();
-  return {Promote,         SpecialiseLengths, SmallFirst, ReduceHeight,
-          LeaveShortLoops, IdentifyBlocks,    WorkEarly,  SecondRound};
+  return {Promote,       SpecialiseLengths, SmallFirst, ReduceHeight, LeaveShortLoops,
+          LeaveSearches, IdentifyBlocks,    WorkEarly,  SecondRound};
 }
 
 extern "C" {

@@ -57,6 +57,15 @@ struct PleachLeaveShortLoopsPass : PassInfoMixin<PleachLeaveShortLoopsPass> {
   }
 };
 
+// Runs right before loops are vectorised, and later peeled.
+struct PleachLeaveSearchesPass : PassInfoMixin<PleachLeaveSearchesPass> {
+  PreservedAnalyses run(Function &F, FunctionAnalysisManager &FAM) {
+    // Metadata only.
+    pleachLeaveSearches(F, FAM);
+    return PreservedAnalyses::all();
+  }
+};
+
 struct PleachSetProbesAsidePass : PassInfoMixin<PleachSetProbesAsidePass> {
   PreservedAnalyses run(Function &F, FunctionAnalysisManager &FAM) {
     return pleachSetProbesAside(F, FAM) ? PreservedAnalyses::none() : PreservedAnalyses::all();
@@ -149,6 +158,8 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
       FPM.addPass(PleachSetProbesAsidePass());
     if (UsesProfile() && pleachHostPasses().LeaveShortLoops)
       FPM.addPass(PleachLeaveShortLoopsPass(Kept));
+    if (UsesProfile() && pleachHostPasses().LeaveSearches)
+      FPM.addPass(PleachLeaveSearchesPass());
   });
   PB->registerVectorizerEndEPCallback([](FunctionPassManager &FPM, OptimizationLevel Level) {
     if (pleachHostPasses().IdentifyBlocks && Level.getSpeedupLevel() > 1)
@@ -217,6 +228,8 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
           FPM.addPass(PleachRevealLengthsPass());
         else if (Name == "pleach-short-loops")
           FPM.addPass(PleachLeaveShortLoopsPass(Kept));
+        else if (Name == "pleach-searches")
+          FPM.addPass(PleachLeaveSearchesPass());
         else if (Name == "pleach-set-probes-aside")
           FPM.addPass(PleachSetProbesAsidePass());
         else if (Name == "pleach-put-probes-back")

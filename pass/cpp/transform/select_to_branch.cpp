@@ -10,25 +10,13 @@
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/Instructions.h"
-#include "llvm/IR/PatternMatch.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 
 using namespace llvm;
 
 namespace {
 
-// Whether a select could be a branch. Those that the programmer marked unpredictable remain selects.
-bool isScalarSelect(const Instruction &I) {
-  auto *Select = dyn_cast<SelectInst>(&I);
-  if (!Select || !Select->getCondition()->getType()->isIntegerTy(1) ||
-      !isa<Instruction>(Select->getCondition()))
-    return false;
-  const MDNode *Unpredictable = Select->getMetadata(LLVMContext::MD_unpredictable);
-  using namespace PatternMatch;
-  return !(Unpredictable && Unpredictable->getNumOperands() == 0) &&
-         !match(Select, m_LogicalAnd()) && !match(Select, m_LogicalOr()) &&
-         !match(Select, m_MaxOrMin(m_Value(), m_Value()));
-}
+using pleach::couldBeBranch;
 
 // The selects of a block with the condition of `First`, the first of them, that could all be computed at its position.
 SmallVector<SelectInst *, 4> group(SelectInst &First) {
@@ -36,7 +24,7 @@ SmallVector<SelectInst *, 4> group(SelectInst &First) {
   SmallPtrSet<const Value *, 16> After{&First};
   for (Instruction *I = First.getNextNode(); I; I = I->getNextNode()) {
     auto *Select = dyn_cast<SelectInst>(I);
-    if (Select && Select->getCondition() == First.getCondition() && isScalarSelect(*I) &&
+    if (Select && Select->getCondition() == First.getCondition() && couldBeBranch(*I) &&
         !After.contains(Select->getTrueValue()) && !After.contains(Select->getFalseValue()))
       Group.push_back(Select);
     After.insert(I);
@@ -65,7 +53,7 @@ size_t pleach_find_loop_carried_selects(LLVMValueRef V, const PleachLatencies *L
     for (Instruction &I : BB) {
       if (Count == Capacity)
         return Count;
-      if (!isScalarSelect(I) || !Conditions.insert(cast<SelectInst>(I).getCondition()).second)
+      if (!couldBeBranch(I) || !Conditions.insert(cast<SelectInst>(I).getCondition()).second)
         continue;
       auto &First = cast<SelectInst>(I);
       SmallPtrSet<const Value *, 4> Decided;
