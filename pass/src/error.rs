@@ -45,7 +45,7 @@ pub enum PassError {
     #[error("pleach: {0}")]
     Profile(#[from] ProfileError),
     /// A profile was recorded at the other anchor.
-    #[error("pleach: {path}: recorded at the {} anchor, but used at the {} anchor: give both builds the same --anchor", .recorded.name(), .used.name(), path = .path.display())]
+    #[error("pleach: {path}: recorded at the {} anchor, but used at the {} anchor: give both builds the same --anchor; the profile of a build with `annotate --after FIRST` is a second one, for `pleach flags use FIRST SECOND`", .recorded.name(), .used.name(), path = .path.display())]
     Anchor {
         /// The profile.
         path: PathBuf,

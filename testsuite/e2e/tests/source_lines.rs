@@ -72,6 +72,18 @@ fn lines_only_are_enough_for_calls() {
     }
 }
 
+#[test]
+fn coverage_of_another_program_is_an_error() {
+    let dir = scratch();
+    let (_, profile) = record(dir.path(), "line_tables.c");
+    let other = dir.path().join("other");
+    // Without a function of a name and shape that both have.
+    compile(&other, &flags(&["annotate"]), &[program("shapes.c")]);
+    let mut coverage = Command::new(pleach());
+    let (_, error) = failure(coverage.arg("coverage").arg(&profile).arg("--binary").arg(&other));
+    assert!(error.contains("other: no function of the profile"), "{error}");
+}
+
 /// At -g1 clang leaves out which file declares a function.
 #[test]
 fn lines_only_are_enough_for_functions_of_headers() {

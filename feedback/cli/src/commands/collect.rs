@@ -1,7 +1,7 @@
 //! `pleach collect`: a profile of what programs have written that were started without a recorder.
 
 use super::binaries::RecordedFiles;
-use super::recorded::{NOTHING_SAMPLED, Target};
+use super::recorded::{NOTHING_SAMPLED, Subject, Target};
 use anyhow::Result;
 use pleach_collector::detached::Collection;
 use std::path::PathBuf;
@@ -54,7 +54,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         needs_samples: true,
         quiet: args.quiet,
         keeps_old: false,
-        ran_already: false,
+        subject: Subject::Folder,
     };
     Ok(if target.write(&collection.recording)? {
         if args.rotate {

@@ -104,6 +104,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     args.exclude.apply(&mut profile, &args.names.names())?;
     let functions = names(&profile, &args.function)?;
     let places = Places::read(&args.binary)?;
+    check_binaries(args, &profile, &places)?;
     let text = if args.lcov {
         lcov(args, &profile, &places, &functions)?
     } else if args.text {
@@ -130,6 +131,29 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     };
     write_report(args.output.as_deref(), &text, args.json || args.lcov)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Fails if the named files have none of the profile's functions; says so if they have few.
+fn check_binaries(args: &Args, profile: &Profile, places: &Places) -> Result<()> {
+    const FEW: usize = 10;
+    let all = profile.functions.len();
+    let found = profile
+        .functions
+        .iter()
+        .filter(|f| places.graph(f.id, f.cfg_hash).is_some());
+    let found = found.count();
+    if args.binary.is_empty() || found >= all.div_ceil(FEW) {
+        return Ok(());
+    }
+    let named: Vec<_> = args.binary.iter().map(|path| path.display().to_string()).collect();
+    let named = named.join(", ");
+    if found == 0 {
+        bail!("{named}: no function of the profile: name the recorded program or library, of the same build");
+    }
+    eprintln!(
+        "pleach: note: {named}: {found} of the profile's {all} functions: is it the recorded program, of the same build?"
+    );
+    Ok(())
 }
 
 /// The linkage names of the functions that are meant.

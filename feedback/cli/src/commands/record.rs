@@ -6,7 +6,7 @@ use super::output::print;
 use super::phase_watch::PhaseWatch;
 use super::phases::interval;
 use super::progress;
-use super::recorded::{NOTHING_SAMPLED, Target};
+use super::recorded::{NOTHING_SAMPLED, Subject, Target};
 use super::sampling::{self, EngineArg, Period, Wants, duration, duration_or_zero, percentage, period};
 use anyhow::{Context, Result, anyhow, bail};
 use pleach_collector::detached::{self, Limits};
@@ -334,7 +334,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         needs_samples: args.needs_samples(),
         quiet: args.quiet,
         keeps_old: !args.part,
-        ran_already: !args.pid.is_empty(),
+        subject: match args.pid.is_empty() {
+            true => Subject::Command,
+            false => Subject::Running,
+        },
     };
     let written = target.write(&recording);
     if let Ok(false) = written

@@ -44,8 +44,19 @@ pub struct Target<'a> {
     pub quiet: bool,
     /// Whether a profile that is there already gets another name.
     pub keeps_old: bool,
-    /// Whether the processes ran already, rather than being started for the recording.
-    pub ran_already: bool,
+    /// What was recorded.
+    pub subject: Subject,
+}
+
+/// What is recorded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Subject {
+    /// A command that is started for the recording.
+    Command,
+    /// Processes that run already.
+    Running,
+    /// Processes that write to a folder by themselves.
+    Folder,
 }
 
 /// Gives an existing profile a second name, `FILE.old`, under which it stays when `FILE` is replaced. `FILE` is there at
@@ -149,7 +160,7 @@ impl Target<'_> {
             // The exit status needs an explanation, however quiet.
             eprintln!(
                 "pleach: error: nothing was sampled: {}",
-                why_nothing(&recording.stats, self.ran_already)
+                why_nothing(&recording.stats, self.subject)
             );
         }
         Ok(sampled)
@@ -202,14 +213,27 @@ fn has_samples(profile: &ProfileFile) -> bool {
 }
 
 /// Why nothing was sampled, and what to do.
-fn why_nothing(stats: &Stats, ran_already: bool) -> String {
+fn why_nothing(stats: &Stats, subject: Subject) -> String {
     const ADVICE: &str = "record longer, with `--repeat 20` or `--overhead 5%`";
-    if ran_already {
-        return format!(
-            "the processes used {:.3} s of CPU time, too little for a burst at this overhead, or were in the kernel; record \
-             longer, or with `--overhead 5%`, while they have work to do",
-            stats.program_cpu_seconds
-        );
+    let seconds = stats.program_cpu_seconds;
+    match subject {
+        Subject::Running => {
+            return format!(
+                "the processes used {seconds:.3} s of CPU time, too little for a burst at this overhead, or were in the \
+                 kernel; record longer, or with `--overhead 5%`, while they have work to do"
+            );
+        }
+        Subject::Folder if stats.processes + stats.unsampled_processes == 0 => {
+            return "no process has written to the folder, since the last --rotate if there was one: collect later"
+                .into();
+        }
+        Subject::Folder => {
+            return format!(
+                "the processes used {seconds:.3} s of CPU time, since the last --rotate if there was one, too little for a \
+                 burst at this overhead: collect later"
+            );
+        }
+        Subject::Command => {}
     }
     let took = format!("the command took {:.3} s of CPU time", stats.program_cpu_seconds);
     if let Some(confined) = &stats.confined {
@@ -412,12 +436,14 @@ mod tests {
             processes: 1,
             ..Stats::default()
         };
-        insta::assert_snapshot!(why_nothing(&stats, false), @"the command took 0.400 s of CPU time, too little for a burst at this overhead; record longer, with `--repeat 20` or `--overhead 5%`");
+        insta::assert_snapshot!(why_nothing(&stats, Subject::Command), @"the command took 0.400 s of CPU time, too little for a burst at this overhead; record longer, with `--repeat 20` or `--overhead 5%`");
+        insta::assert_snapshot!(why_nothing(&stats, Subject::Folder), @"the processes used 0.400 s of CPU time, since the last --rotate if there was one, too little for a burst at this overhead: collect later");
+        insta::assert_snapshot!(why_nothing(&Stats::default(), Subject::Folder), @"no process has written to the folder, since the last --rotate if there was one: collect later");
         let many = Stats {
             unsampled_processes: 1600,
             ..stats.clone()
         };
-        insta::assert_snapshot!(why_nothing(&many, false), @"the command took 0.400 s of CPU time in 1601 processes, too little for a burst at this overhead; starting and counting them took 0.020 s more; record longer, with `--repeat 20` or `--overhead 5%`");
+        insta::assert_snapshot!(why_nothing(&many, Subject::Command), @"the command took 0.400 s of CPU time in 1601 processes, too little for a burst at this overhead; starting and counting them took 0.020 s more; record longer, with `--repeat 20` or `--overhead 5%`");
         let confined = Stats {
             confined: Some(Confined {
                 process: 7,
@@ -426,7 +452,7 @@ mod tests {
             }),
             ..stats
         };
-        insta::assert_snapshot!(why_nothing(&confined, false), @"the command took 0.400 s of CPU time, but box (process 7) confined itself by a seccomp filter, and sampling ended there; record it without its sandbox");
+        insta::assert_snapshot!(why_nothing(&confined, Subject::Command), @"the command took 0.400 s of CPU time, but box (process 7) confined itself by a seccomp filter, and sampling ended there; record it without its sandbox");
     }
 
     #[test]

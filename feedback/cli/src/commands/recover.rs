@@ -1,6 +1,6 @@
 //! `pleach recover`: what recorders that were killed have left.
 
-use super::recorded::Target;
+use super::recorded::{Subject, Target};
 use anyhow::{Context, Result, bail};
 use pleach_annotate::find::Finder;
 use pleach_collector::detached;
@@ -65,7 +65,7 @@ fn recover(args: &Args, folder: &Path) -> Result<()> {
                 needs_samples: false,
                 quiet: false,
                 keeps_old: false,
-                ran_already: false,
+                subject: Subject::Folder,
             };
             target.write(&recording)?;
         } else {

@@ -17,7 +17,7 @@ pub enum EngineArg {
     /// Shadow execution of the program's next instructions on a copy of its state. About 30 ns per instruction.
     RunAhead,
     /// Shadow execution from outside, by ptrace: for programs that are linked statically or run already (--pid). Without
-    /// breakpoints; misses children that live for less than a tenth of a second.
+    /// breakpoints; misses children that live for less than a tenth of a second. Profiles name it run-ahead.
     Ptrace,
     /// Single-stepping of the program in bursts. Exact; costs microseconds per instruction.
     Step,
