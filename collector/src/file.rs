@@ -108,8 +108,7 @@ impl VectorSet {
         let mut file = tempfile::Builder::new()
             .prefix(".pleach-")
             .tempfile_in(directory)
-            // Without the name of the temporary file.
-            .map_err(|error| io(error.kind().into()))?;
+            .map_err(io)?;
         file.write_all(&self.to_bytes()).map_err(io)?;
         // Temporary files are private; the result gets the permissions of a newly created file.
         use std::os::unix::fs::PermissionsExt;

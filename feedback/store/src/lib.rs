@@ -109,8 +109,6 @@ fn temporary(directory: &Path) -> io::Result<NamedTempFile> {
         .prefix(".pleach-")
         .permissions(permissions)
         .tempfile_in(directory)
-        // Without the name of the temporary file.
-        .map_err(|error| error.kind().into())
 }
 
 /// Replaces `target` once the new content is complete and on disk. On failure, `target` stays as it was and no
