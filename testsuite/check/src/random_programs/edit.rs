@@ -23,7 +23,7 @@ impl AddAssign for Edits {
     }
 }
 
-/// Edits a source. Equal sources and seeds give equal results. `truth` is a condition that holds, which the compiler does
+/// Edits a source. Equal sources and seeds give equal results. `truth`: a condition that holds, which the compiler does
 /// not know.
 pub fn edit(source: &str, seed: u64, truth: &str) -> (String, Edits) {
     let mut edits = Edits::default();

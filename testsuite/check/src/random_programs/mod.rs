@@ -1,8 +1,9 @@
 //! Random programs, compiled with random profiles: a program must compute the same with any profile.
 //!
-//! `csmith` makes C programs without undefined behaviour that print a checksum of their variables, and our own generator
-//! C++ programs ([`Language`]). Each is compiled without optimisation and without the plugin, and then at every level and anchor with a random profile ([`OPTIONS`]).
-//! Programs that run long unoptimised are replaced. The inputs of a wrong build are kept.
+//! `csmith` makes C programs without undefined behaviour that print a checksum of their variables, our own generator
+//! C++ programs ([`Language`]). Each is compiled without optimisation and without the plugin, and then at every level
+//! and anchor with a random profile ([`OPTIONS`]). Programs that run long unoptimised are replaced. The inputs of a
+//! wrong build are kept.
 //!
 //! Or the profile is the program's own: counted before its source was edited at random ([`edit`]), so that what is
 //! salvaged must be as harmless; or recorded, and then the recorded program must do as it does alone.
@@ -193,53 +194,34 @@ struct Case {
     flags: [Vec<String>; ANCHORS.len()],
 }
 
-/// `None`: the program runs too long, or its edits are of no use.
+/// `None`: the program runs too long, or it is of no use.
 fn prepare(options: &RandomProgramOptions, source: &Path, seed: u64, summary: &mut Summary) -> Result<Option<Case>> {
-    let language = options.language;
-    let Some(expected) = expectation(language, source)? else {
+    let Some(expected) = expectation(options.language, source)? else {
         return Ok(None);
     };
-    let case = |flags| Case {
+    let case = Case {
         source: source.to_owned(),
-        expected: expected.clone(),
+        expected,
         edits: Edits::default(),
-        flags,
+        flags: ANCHORS.map(|anchor| plugin_flags(&options.plugin, seed, anchor, &options.also)),
     };
-    let pleach = match &options.profiles {
-        Profiles::Random => {
-            let flags = ANCHORS.map(|anchor| plugin_flags(&options.plugin, seed, anchor, &options.also));
-            return Ok(Some(case(flags)));
+    match &options.profiles {
+        Profiles::Random => Ok(Some(case)),
+        Profiles::BeforeEdits(pleach) => prepare_edited(options, pleach, case, seed),
+        Profiles::Recorded { pleach, recordings } => {
+            prepare_recorded(options, pleach, *recordings, case, seed, summary)
         }
-        Profiles::BeforeEdits(pleach) | Profiles::Recorded { pleach, .. } => pleach,
-    };
+    }
+}
+
+/// Counts a program, and then edits it. `None`: the edits are of no use.
+fn prepare_edited(options: &RandomProgramOptions, pleach: &Path, case: Case, seed: u64) -> Result<Option<Case>> {
+    let (language, source) = (options.language, &case.source);
     let mut flags = ANCHORS.map(|_| Vec::new());
     for (anchor, flags) in ANCHORS.iter().zip(&mut flags) {
-        let pleach = Pleach {
-            command: pleach.clone(),
-            options: ["--anchor", anchor].map(str::to_owned).to_vec(),
-        };
-        let profile = match options.profiles {
-            Profiles::Recorded { recordings, .. } => {
-                let recorded = record(&pleach, language, source, anchor, recordings, &expected)?;
-                summary.recordings += recordings;
-                for (number, what) in recorded.wrong.into_iter().enumerate() {
-                    let folder = options.keep.join(format!("{seed}-{anchor}-recorded-{number}"));
-                    let command = recorded.command.clone();
-                    summary.failures.push(Failure::keep(folder, source, command, what)?);
-                }
-                if !recorded.profile.is_file() {
-                    return Ok(None);
-                }
-                recorded.profile
-            }
-            _ => counted(&pleach, language, source, anchor)?,
-        };
-        *flags = pleach.flags(&["use", &profile.display().to_string()])?;
-        let also = OPTIONS_OF_OWN.iter().map(|&option| option.to_owned());
-        flags.extend(passed(&also.chain(options.also.iter().cloned()).collect::<Vec<_>>()));
-    }
-    if let Profiles::Recorded { .. } = options.profiles {
-        return Ok(Some(case(flags)));
+        let pleach = at_anchor(pleach, anchor);
+        let profile = counted(&pleach, language, source, anchor)?;
+        *flags = flags_of_own(&pleach, &profile, options)?;
     }
     let text = std::fs::read_to_string(source).context("cannot read the program")?;
     let (text, edits) = edit(&text, seed, language.truth());
@@ -248,11 +230,60 @@ fn prepare(options: &RandomProgramOptions, source: &Path, seed: u64, summary: &m
         return Ok(None);
     }
     Ok(expectation(language, source)?.map(|expected| Case {
-        source: source.to_owned(),
         expected,
         edits,
         flags,
+        ..case
     }))
+}
+
+/// Records a program. `None`: a recording that went wrong left no profile.
+fn prepare_recorded(
+    options: &RandomProgramOptions,
+    pleach: &Path,
+    recordings: usize,
+    mut case: Case,
+    seed: u64,
+    summary: &mut Summary,
+) -> Result<Option<Case>> {
+    for (anchor, flags) in ANCHORS.iter().zip(&mut case.flags) {
+        let pleach = at_anchor(pleach, anchor);
+        let recorded = record(
+            &pleach,
+            options.language,
+            &case.source,
+            anchor,
+            recordings,
+            &case.expected,
+        )?;
+        summary.recordings += recordings;
+        for (number, what) in recorded.wrong.into_iter().enumerate() {
+            let folder = options.keep.join(format!("{seed}-{anchor}-recorded-{number}"));
+            let failure = Failure::keep(folder, &case.source, recorded.command.clone(), what)?;
+            summary.failures.push(failure);
+        }
+        if !recorded.profile.is_file() {
+            return Ok(None);
+        }
+        *flags = flags_of_own(&pleach, &recorded.profile, options)?;
+    }
+    Ok(Some(case))
+}
+
+fn at_anchor(pleach: &Path, anchor: &str) -> Pleach {
+    Pleach {
+        command: pleach.to_owned(),
+        options: ["--anchor", anchor].map(str::to_owned).to_vec(),
+    }
+}
+
+/// clang's flags for a program's own profile.
+fn flags_of_own(pleach: &Pleach, profile: &Path, options: &RandomProgramOptions) -> Result<Vec<String>> {
+    let mut flags = pleach.flags(&["use", &profile.display().to_string()])?;
+    let own = OPTIONS_OF_OWN.iter().map(|&option| option.to_owned());
+    let all: Vec<String> = own.chain(options.also.iter().cloned()).collect();
+    flags.extend(passed(&all));
+    Ok(flags)
 }
 
 /// Whether an edited program runs without undefined behaviour that sanitizers see.

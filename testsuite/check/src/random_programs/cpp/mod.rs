@@ -2,8 +2,8 @@
 //! floating-point numbers, vectorisable loops, memory operations of any length, computed gotos and guaranteed tail
 //! calls.
 //!
-//! They have no undefined behaviour: integers wrap in helpers, indices are masked, and what is called comes later in the
-//! source, so that every program ends.
+//! They have no undefined behaviour: integers wrap in helpers, and indices are masked. Every program ends: a function
+//! calls those before it in the source, and itself a few deep.
 
 mod interpreters;
 mod statements;

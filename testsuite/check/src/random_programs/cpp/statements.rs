@@ -150,7 +150,7 @@ impl Generator {
         }
     }
 
-    /// A call of a later function, so that calls end.
+    /// A call of a function that comes before in the source, so that calls end.
     fn call(&mut self, around: Around) {
         if around.loops > MAX_LOOPS_OF_CALLS || self.callable.is_empty() {
             return self.assign();
