@@ -155,6 +155,14 @@ fn flags_say_what_to_count() {
             plugin.display()
         )
     );
+    let without = stdout(&flags(&["--no-depfile"]));
+    assert_eq!(
+        without.trim_end(),
+        format!(
+            "{words} -Xclang -mllvm -Xclang -pleach-id={} --end-no-unused-arguments",
+            &id[..16]
+        )
+    );
     assert_eq!(
         options(&["--edges", "--anchor", "late"]),
         ["-pleach-instrument=edges", "-pleach-anchor=late"]
