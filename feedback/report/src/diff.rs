@@ -10,7 +10,8 @@ use super::compare::{DifferentAnchors, JSON_VERSION, one_anchor};
 use super::flows::{Flows, FunctionFlow, FunctionKey, Interval, changed_functions};
 use super::names::Names;
 use super::paths::{cut, ending};
-use super::paths_text::{LEGEND, path, with_unit};
+use super::paths_text::with_unit;
+use super::source_paths::{Graphs, SourceNames, distinct};
 use super::tables::{grouped, percent, percent_range, table, without_padding};
 use pleach_annotate::id::BlockIndex;
 use pleach_annotate::manifest::Anchor;
@@ -91,6 +92,8 @@ pub struct PathChange {
     /// After − before.
     pub change: f64,
     #[serde(skip)]
+    key: FunctionKey,
+    #[serde(skip)]
     path: Path,
 }
 
@@ -146,6 +149,7 @@ impl Diff {
                     before,
                     after,
                     change: after.share - before.share,
+                    key: *key,
                     path: path.clone(),
                 });
             }
@@ -172,6 +176,15 @@ impl Diff {
 
     /// For people.
     pub fn to_text(&self, names: &Names) -> String {
+        self.text(names, None)
+    }
+
+    /// For people, with source lines where the graphs have them.
+    pub fn to_source_text(&self, names: &Names, sources: &SourceNames, graphs: &Graphs<'_>) -> String {
+        self.text(names, Some((sources, graphs)))
+    }
+
+    fn text(&self, names: &Names, sources: Option<(&SourceNames, &Graphs<'_>)>) -> String {
         let mut out = String::new();
         let header = [
             "change",
@@ -193,13 +206,18 @@ impl Diff {
         }
         if !self.paths.is_empty() {
             let mut rows = table(&[&header[..], &["path"]].concat(), ..5);
-            for p in &self.paths {
+            let paths = self.paths.iter().map(|p| {
+                let context = sources.and_then(|(_, graphs)| graphs.get(&p.key));
+                (context, vec![&p.path])
+            });
+            let (shown, legend) = distinct(paths, sources.map(|(sources, _)| sources), names);
+            for (p, path) in self.paths.iter().zip(shown) {
                 let [change, before, ib, after, ia] = cells(p.change, p.before, p.after);
-                rows.add_row([change, before, ib, after, ia, names.shown(&p.function), path(&p.path)]);
+                rows.add_row([change, before, ib, after, ia, names.shown(&p.function), path]);
             }
             let _ = writeln!(out, "{rows}");
             more(self.hidden[1], &mut out);
-            let _ = writeln!(out, "\n{LEGEND}");
+            let _ = writeln!(out, "\n{legend}");
         }
         let listed = |rows: usize, hidden: u64| grouped(rows as u64 + hidden);
         let _ = writeln!(

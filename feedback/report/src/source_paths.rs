@@ -3,12 +3,14 @@
 //! A block is shown by the line on which it begins, and by the calls in it. Blocks that begin on the line of the block
 //! before them, or on none, add nothing. So two paths may look the same; [`distinct`] adds block numbers to those.
 
+use super::flows::FunctionKey;
 use super::names::Names;
 use super::paths_text;
 use pleach_annotate::cfg::{Callee, Cfg};
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId};
+use pleach_ball_larus::counts::exact::ExactProfile;
 use pleach_ball_larus::{End, Path, Start};
-use pleach_profile::{CallTargets, FunctionProfile};
+use pleach_profile::{CallTargets, FunctionProfile, Profile};
 use rustc_hash::FxHashMap;
 use std::fmt::Write;
 
@@ -26,6 +28,34 @@ pub struct SourceNames {
     pub files: FxHashMap<(FunctionId, CfgHash), String>,
     /// Linkage names.
     pub functions: FxHashMap<FunctionGuid, String>,
+}
+
+/// The graphs of the functions of two or more profiles, by which their paths are shown as source lines.
+#[derive(Clone, Debug, Default)]
+pub struct Graphs<'a>(FxHashMap<FunctionKey, PathContext<'a>>);
+
+impl<'a> Graphs<'a> {
+    /// Adds a sampled profile's.
+    pub fn add_profile(&mut self, profile: &'a Profile) {
+        let contexts = profile.functions.iter().filter_map(PathContext::from_profile);
+        self.0
+            .extend(contexts.map(|context| ((context.cfg.id, context.hash), context)));
+    }
+
+    /// Adds those of exact counts.
+    pub fn add_exact(&mut self, exact: &'a ExactProfile) {
+        let contexts = exact.functions.iter().map(|function| PathContext {
+            cfg: &function.cfg,
+            hash: function.cfg.hash(),
+            targets: &[],
+        });
+        self.0
+            .extend(contexts.map(|context| ((context.cfg.id, context.hash), context)));
+    }
+
+    pub(super) fn get(&self, key: &FunctionKey) -> Option<PathContext<'a>> {
+        self.0.get(key).copied()
+    }
 }
 
 /// A function's graph, and what else describes its paths.
@@ -51,6 +81,12 @@ impl<'a> PathContext<'a> {
 }
 
 impl SourceNames {
+    /// Adds what other binaries tell.
+    pub fn extend(&mut self, other: Self) {
+        self.files.extend(other.files);
+        self.functions.extend(other.functions);
+    }
+
     /// `parser.c:120 → 131 → next_token() → 140 ↺120`; `None` without source lines.
     pub(super) fn path(&self, context: &PathContext<'_>, path: &Path, names: &Names) -> Option<String> {
         let start = match path.start {

@@ -73,6 +73,21 @@ fn lines_only_are_enough_for_calls() {
 }
 
 #[test]
+fn differences_are_shown_as_lines() {
+    let [before, after] = [scratch(), scratch()];
+    let (_, first) = record(before.path(), "line_tables.c");
+    let (_, second) = record(after.path(), "called.c");
+    let diff = |args: &[&str]| stdout(Command::new(pleach()).arg("diff").args([&first, &second]).args(args));
+    let lines = diff(&[]);
+    assert!(
+        lines.contains("line_tables.h:4") && lines.contains("called.c:"),
+        "{lines}"
+    );
+    let blocks = diff(&["--blocks"]);
+    assert!(blocks.contains("▸0→") && !blocks.contains("called.c"), "{blocks}");
+}
+
+#[test]
 fn coverage_of_another_program_is_an_error() {
     let dir = scratch();
     let (_, profile) = record(dir.path(), "line_tables.c");

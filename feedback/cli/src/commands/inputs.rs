@@ -85,9 +85,14 @@ pub fn read(files: &[PathBuf]) -> Result<Input> {
 
 /// Reads one file of either kind, for a comparison.
 pub fn read_flows(file: &PathBuf) -> Result<Flows> {
-    match read(std::slice::from_ref(file))? {
-        Input::Sampled(profile) => Ok(Flows::of_profile(&profile)),
-        Input::Exact(exact) => Flows::of_exact(&exact).with_context(|| file.display().to_string()),
+    flows(file, &read(std::slice::from_ref(file))?)
+}
+
+/// What a file has for a comparison.
+pub fn flows(file: &Path, input: &Input) -> Result<Flows> {
+    match input {
+        Input::Sampled(profile) => Ok(Flows::of_profile(profile)),
+        Input::Exact(exact) => Flows::of_exact(exact).with_context(|| file.display().to_string()),
     }
 }
 
