@@ -17,8 +17,9 @@ void pleach_ensure_subprogram(LLVMValueRef V, LLVMMetadataRef *Unit) {
   Function *F = unwrap<Function>(V);
   if (DISubprogram *SP = F->getSubprogram()) {
     // LLVM identifies the functions of inline stacks and of calls by linkage names, which clang leaves out at -g1.
-    if (SP->getLinkageName().empty() && SP->getName() != F->getName())
-      SP->replaceRawLinkageName(MDString::get(F->getContext(), F->getName()));
+    const StringRef Name = GlobalValue::dropLLVMManglingEscape(F->getName());
+    if (SP->getLinkageName().empty() && SP->getName() != Name)
+      SP->replaceRawLinkageName(MDString::get(F->getContext(), Name));
     return;
   }
   Module *M = F->getParent();
