@@ -1,7 +1,7 @@
 // Keeps LLVM from peeling searches.
 //
 // The next load of a binary search depends on a select by the last one. In an innermost loop, x86 code generation makes a
-// branch of such a select where it is on the critical path, and the processor predicts it. LLVM peels loops with few
+// branch of such a select where it is on the critical path, which may be predicted. LLVM peels loops with few
 // iterations by the profile; code generation leaves the selects of peeled iterations, and each waits for the load before.
 // Where the search goes cannot be known from the profile: in the recorded program, the select has no blocks. So the loop
 // stays what it is without a profile.
