@@ -2,7 +2,7 @@
 
 pub use crate::convergence::{Convergence, Enough, Repeat};
 pub use crate::engines::error::RecordError;
-use crate::engines::lbr::LbrSession;
+use crate::engines::lbr::{self, LbrSession};
 pub use crate::engines::options::{CoverageMode, RecordOptions};
 use crate::engines::preload::PreloadSession;
 use crate::engines::ptrace::{self, PtraceSession};
@@ -45,15 +45,19 @@ pub fn record(command: &[OsString], options: &RecordOptions) -> Result<Recording
     Ok(Recording::new(runs, convergence, session.finish()))
 }
 
-/// Samples processes that run already, from outside, until they end, [`RecordOptions::duration`] is over, or a signal ends
-/// the recording. They go on undisturbed.
+/// Samples processes that run already until they end, [`RecordOptions::duration`] is over, or a signal ends the recording:
+/// with branch records, or from outside. The processes go on undisturbed.
 ///
 /// # Errors
-/// A process does not exist, or may not be traced.
+/// A process does not exist or may not be sampled, or the engine cannot be used here.
 pub fn attach(processes: &[u32], options: &RecordOptions) -> Result<Recording, RecordError> {
     if options.overhead.is_nan() || options.overhead <= 0.0 {
         return Err(RecordError::Overhead(options.overhead));
     }
     let _handlers = Handlers::begin();
-    ptrace::attach(processes, options)
+    match options.engine {
+        Engine::Lbr => lbr::attach::attach(processes, options),
+        Engine::RunAhead => ptrace::attach(processes, options),
+        Engine::Step | Engine::Perf => Err(RecordError::Engine(options.engine)),
+    }
 }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 fn signals_reach_the_command_and_lose_nothing() {
     let facts = Facts::read();
     let plan = Plan::software_clock(&facts);
-    if Opened::new(&plan, 0, 1_000_000, Scope::This).is_err() {
+    if Opened::new(&plan, &[0], 1_000_000, Scope::This).is_err() {
         return skip("the kernel refuses perf events");
     }
     // The recorder passes on only signals that were not ignored when it started.

@@ -2,13 +2,16 @@
 
 use super::attr::Event;
 use super::container::Container;
+use super::mapping::RawMapping;
 use super::reader::Reader;
 use super::records::{self, Record};
 use super::report::{Format, Report};
 use super::session::Session;
+use crate::convert::modules::FileIdentity;
 use crate::vector::{Burst, Engine, VectorSet};
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// An event of the recording.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -19,6 +22,30 @@ pub struct LiveEvent {
     pub name: String,
     /// The kernel's ids for it, one for each processor.
     pub ids: Vec<u64>,
+}
+
+/// A process that ran before the recording began.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RunningProcess {
+    /// Its id.
+    pub process: u32,
+    /// Its name.
+    pub command: String,
+    /// What it could execute when it was found.
+    pub mappings: Vec<RunningMapping>,
+}
+
+/// An executable mapping of a process that ran before the recording began.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RunningMapping {
+    /// The mapped file.
+    pub path: Vec<u8>,
+    /// Its addresses in memory.
+    pub addresses: Range<u64>,
+    /// Where it begins in the file, in bytes.
+    pub offset: u64,
+    /// The file's inode.
+    pub inode: u64,
 }
 
 /// A recording in progress.
@@ -55,6 +82,25 @@ impl<'a> Live<'a> {
         Self {
             reader: Reader::new(container),
             session: Session::new(set, engine, None),
+        }
+    }
+
+    /// Adds a process that ran before the recording began.
+    pub fn add_running(&mut self, running: RunningProcess) {
+        let RunningProcess {
+            process,
+            command,
+            mappings,
+        } = running;
+        self.session.name(process, command, false);
+        for mapping in mappings {
+            let mapping = RawMapping {
+                path: mapping.path,
+                addresses: mapping.addresses,
+                offset: mapping.offset,
+                identity: FileIdentity::Inode(mapping.inode),
+            };
+            self.session.map(process, mapping);
         }
     }
 

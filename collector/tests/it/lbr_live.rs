@@ -4,17 +4,18 @@
 use crate::common::fixture;
 use pleach_collector::engines::lbr::attr::Scope;
 use pleach_collector::engines::lbr::facts::Facts;
+use pleach_collector::engines::lbr::gather::Gather;
 use pleach_collector::engines::lbr::open::Opened;
 use pleach_collector::engines::lbr::plan::Plan;
 use pleach_collector::engines::lbr::ring::Record;
 use pleach_collector::engines::lbr::spawn_stopped::StoppedChild;
-use pleach_collector::engines::lbr::{calibrate, probe, run};
+use pleach_collector::engines::lbr::{attach, calibrate, probe, run};
 use pleach_collector::record::{RecordError, RecordOptions, Repeat, record};
-use pleach_collector::vector::Engine;
+use pleach_collector::vector::{Engine, ModuleId, VectorSet};
 use pleach_facilities::{default_signals, skip};
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -28,7 +29,7 @@ const MISC_EXEC: u16 = 1 << 13;
 
 /// Whether the kernel permits sampling by a clock; skips the calling test if not.
 fn allowed(plan: &Plan) -> bool {
-    let granted = Opened::new(plan, 0, 1_000_000, Scope::This);
+    let granted = Opened::new(plan, &[0], 1_000_000, Scope::This);
     if let Err(errno) = &granted {
         // Any other error is a defect.
         assert!([libc::EACCES, libc::EPERM, libc::ENOSYS].contains(errno), "{errno}");
@@ -81,7 +82,7 @@ fn family(plan: &Plan) {
     default_signals(&mut command).stdout(Stdio::piped());
     let stopped = StoppedChild::spawn(command).unwrap();
     let root = stopped.pid();
-    let opened = Opened::new(plan, root, 1_000_000, Scope::FromExec).unwrap();
+    let opened = Opened::new(plan, &[root], 1_000_000, Scope::FromExec).unwrap();
     let mut child = stopped.release().unwrap();
     let (mut records, mut by_cpu) = (Vec::new(), HashMap::<usize, usize>::new());
     let mut drain = || {
@@ -171,7 +172,7 @@ fn samples_can_be_stopped_while_all_else_is_told() {
         "i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done; /bin/true; exit 0",
     ]);
     let stopped = StoppedChild::spawn(command).unwrap();
-    let opened = Opened::new(&plan, stopped.pid(), 1_000_000, Scope::FromExec).unwrap();
+    let opened = Opened::new(&plan, &[stopped.pid()], 1_000_000, Scope::FromExec).unwrap();
     let mut child = stopped.release().unwrap();
     opened.sample(false);
     for ring in opened.rings() {
@@ -299,6 +300,87 @@ fn commands_that_cannot_run_are_refused() {
     assert_eq!(asked.exit_code(), 1);
 }
 
+/// Threads that ran before, a thread and a child of later, and code that was mapped before.
+#[test]
+fn processes_that_run_already_are_sampled() {
+    let facts = Facts::read();
+    let plan = Plan::software_clock(&facts);
+    if !allowed(&plan) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let program = fixture(directory.path(), "family", &["-ldl"]);
+    // The shell runs before; the family is its child.
+    let script = "read go; i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; \"$0\" > /dev/null; exit 5";
+    let mut command = Command::new("/bin/sh");
+    default_signals(&mut command).arg("-c").arg(script).arg(&program);
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let pid = child.id();
+    let recorder = std::thread::spawn(move || attach::attach_planned(&[pid, pid], &options(), &facts, &plan));
+    // The events are open by then; if they were not, the shell would have no samples.
+    std::thread::sleep(Duration::from_millis(200));
+    child.stdin.take().unwrap().write_all(b"\n").unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(5));
+    let (recording, report) = recorder.join().unwrap().unwrap();
+    assert!(
+        recording.status.success(),
+        "the recorder's processes are not its children"
+    );
+    assert!(report.samples > 20 && report.damage.is_none(), "{report:?}");
+    // The shell's loop, and 360 ms of its child's threads.
+    let seconds = recording.stats.program_cpu_seconds;
+    assert!((0.34..3.0).contains(&seconds), "{seconds}");
+}
+
+#[test]
+fn code_that_was_mapped_before_is_known() {
+    let plan = Plan::software_clock(&Facts::read());
+    if !allowed(&plan) {
+        return;
+    }
+    let mut command = Command::new("/bin/sh");
+    let busy = "while :; do i=0; while [ $i -lt 5000 ]; do i=$((i+1)); done; done";
+    let mut child = default_signals(&mut command).args(["-c", busy]).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(50));
+    let opened = Opened::new(&plan, &[child.id()], 1_000_000, Scope::Running).unwrap();
+    opened.track(true);
+    let running = attach::describe(child.id()).unwrap();
+    opened.sample(true);
+    let mut set = VectorSet::default();
+    let mut gather = Gather::of_kernel_events(&mut set, opened.events());
+    gather.add_running(running);
+    std::thread::sleep(Duration::from_millis(300));
+    gather.round(opened.rings());
+    gather.finish(child.id(), 0.0, 0.0);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(set.processes[0].command, "sh");
+    let known = set
+        .samples
+        .iter()
+        .filter(|sample| sample.at.module != ModuleId::EXTERNAL);
+    assert!(set.samples.len() > 20, "{}", set.samples.len());
+    assert!(known.count() * 10 > set.samples.len() * 9, "{:?}", set.modules);
+    assert!(
+        set.modules.iter().any(|module| module.build_id.is_some()),
+        "{:?}",
+        set.modules
+    );
+}
+
+#[test]
+fn processes_that_cannot_be_sampled_are_named() {
+    let facts = Facts::read();
+    let plan = Plan::software_clock(&facts);
+    let error = |process| {
+        let attached = attach::attach_planned(&[process], &options(), &facts, &plan);
+        attached.unwrap_err().to_string()
+    };
+    let own = std::process::id();
+    assert_eq!(error(own), format!("process {own} is the recorder"));
+    assert_eq!(error(u32::MAX >> 1), format!("there is no process {}", u32::MAX >> 1));
+}
+
 /// What a sample costs is measured, not guessed: at most what its interrupt can take.
 #[test]
 fn the_cost_of_a_sample_is_plausible() {
@@ -306,6 +388,7 @@ fn the_cost_of_a_sample_is_plausible() {
     let cost = calibrate::sample_cost(&plan);
     assert!((200.0..200_000.0).contains(&cost), "{cost}");
 }
+
 /// The kernel changes the period of one thread, and of whoever is born later. Mostly that is the first thread, but when
 /// threads of a family take turns on a processor, it may let them swap their events instead of stopping and starting
 /// them.
@@ -321,7 +404,7 @@ fn periods_change_while_a_program_runs() {
     default_signals(&mut command).stdout(Stdio::null());
     let stopped = StoppedChild::spawn(command).unwrap();
     let (before, after) = (1_000_000, 3_000_001);
-    let opened = Opened::new(&plan, stopped.pid(), before, Scope::FromExec).unwrap();
+    let opened = Opened::new(&plan, &[stopped.pid()], before, Scope::FromExec).unwrap();
     let mut child = stopped.release().unwrap();
     std::thread::sleep(Duration::from_millis(20));
     opened.set_period(after);

@@ -32,6 +32,8 @@ const COMMON: u64 =
 pub enum Scope {
     /// A process that is about to call `execve`, and its descendants.
     FromExec,
+    /// A thread that runs already, and the threads and processes that it creates. Not started.
+    Running,
     /// Only the calling thread, for measurements and to find out whether the kernel grants the event. Not started.
     This,
 }
@@ -41,6 +43,7 @@ impl Scope {
         let flags = DISABLED | EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR | SAMPLE_ID_ALL | USE_CLOCKID;
         match self {
             Self::FromExec => flags | INHERIT | ENABLE_ON_EXEC,
+            Self::Running => flags | INHERIT,
             Self::This => flags,
         }
     }

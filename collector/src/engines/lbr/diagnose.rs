@@ -82,11 +82,13 @@ pub enum Refusal {
         "the processor's counters are in use by another program: stop other profilers, or `sysctl kernel.nmi_watchdog=0`"
     )]
     Busy,
-    /// The limit on open files is too low: every processor needs two descriptors.
-    #[error("too many open files: two for each of {cpus} processors are needed; raise `ulimit -n`")]
+    /// The limit on open files is too low: every thread needs two descriptors on each processor.
+    #[error("too many open files: {} are needed, two for each of {cpus} processors and {threads} threads; raise `ulimit -n`", 2 * cpus * threads)]
     Files {
         /// Processors.
         cpus: usize,
+        /// Threads that run when the recording begins.
+        threads: usize,
     },
     /// The kernel refuses memory for buffers.
     #[error("the kernel gives no memory for buffers: raise `ulimit -l` or kernel.perf_event_mlock_kb")]
@@ -143,7 +145,12 @@ pub fn diagnose(facts: &Facts, errno: i32, event: &str, asked: bool) -> Refusal 
     let units = facts.pmus.as_deref();
     match errno {
         libc::ENOSYS if facts.paranoid.is_none() => return Refusal::NoPerfEvents,
-        libc::EMFILE | libc::ENFILE => return Refusal::Files { cpus: facts.cpus.len() },
+        libc::EMFILE | libc::ENFILE => {
+            return Refusal::Files {
+                cpus: facts.cpus.len(),
+                threads: 1,
+            };
+        }
         libc::EBUSY => return Refusal::Busy,
         _ => {}
     }

@@ -2,7 +2,7 @@
 
 use super::ring::Ring;
 use crate::perf::Report;
-use crate::perf::live::{Live, LiveEvent};
+use crate::perf::live::{Live, LiveEvent, RunningProcess};
 use crate::vector::{Burst, Engine, VectorSet};
 
 /// `PERF_RECORD_LOST`, `PERF_RECORD_SAMPLE`.
@@ -43,6 +43,11 @@ impl<'a> Gather<'a> {
             live: Live::of_kernel_events(set, events),
             arrived: Arrived::default(),
         }
+    }
+
+    /// Adds a process that ran before the recording began.
+    pub fn add_running(&mut self, running: RunningProcess) {
+        self.live.add_running(running);
     }
 
     /// Reads every buffer once.

@@ -10,16 +10,19 @@
 //! [`diagnose`] explains why it grants none. [`spawn_stopped`] stops the command before `execve` until
 //! [`open`] has opened, on every processor, a sampling event and a tracking event (mappings and forks) with a
 //! [`ring`] buffer. [`gather`] reads the buffers, through the importer of perf.data; [`control`] keeps the budget,
-//! from the cost of a sample that [`calibrate`] measures. [`run`] combines all of this.
+//! from the cost of a sample that [`calibrate`] measures. `follow` reads and controls until the end. [`run`] combines all of this for a command, [`attach`] for
+//! processes that run already.
 //!
 //! Only the kernel's answers depend on the hardware; tests run everything else with a clock event of the kernel.
 
+pub mod attach;
 pub mod attr;
 pub mod calibrate;
 pub mod control;
 pub mod diagnose;
 pub mod event;
 pub mod facts;
+mod follow;
 pub mod gather;
 pub mod open;
 pub mod plan;

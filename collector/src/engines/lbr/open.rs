@@ -1,5 +1,5 @@
-//! Opens the events of a plan on a process: on every processor a tracking event with a buffer, and, if it has branch
-//! records, a sampling event that writes to the same buffer.
+//! Opens the events of a plan on threads: on every processor and for each thread a tracking event, and, if the processor
+//! has branch records, a sampling event. All events of a processor write to one buffer.
 
 use super::attr::{Scope, Tracking};
 use super::plan::Plan;
@@ -23,11 +23,13 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// Opens everything. The events begin when the process calls `execve`, if that is their scope, else with
-    /// [`Opened::sample`] and [`Opened::track`].
+    /// Opens everything. `threads`: their ids; a new process has only one thread, 0 is the calling thread. The events
+    /// begin when the process calls `execve`, if that is their scope, else with [`Opened::sample`] and
+    /// [`Opened::track`].
     ///
-    /// Returns the kernel's error number.
-    pub fn new(plan: &Plan, pid: u32, period: u64, scope: Scope) -> Result<Self, i32> {
+    /// # Errors
+    /// The kernel's error number; `ESRCH` if all threads have ended.
+    pub fn new(plan: &Plan, threads: &[u32], period: u64, scope: Scope) -> Result<Self, i32> {
         let mut tracking = Tracking {
             scope,
             watermark: (BUFFER_CAPACITY / 2) as u32,
@@ -41,25 +43,40 @@ impl Opened {
         };
         let (mut tracker_ids, mut sampler_ids) = (Vec::new(), Vec::new());
         let mut size = BUFFER_CAPACITY;
+        let mut unavailable = libc::ENODEV;
         for &cpu in &plan.cpus {
-            let tracker = match open_tracker(&mut tracking, pid, cpu) {
-                // The processor went offline.
-                Err(libc::ENODEV) => continue,
-                other => other?,
-            };
-            opened.rings.push(map(tracker.fd(), &mut size)?);
-            tracker_ids.push(tracker.id()?);
-            for target in plan.targets.iter().filter(|target| target.cpu == cpu) {
-                let sampling = plan.sampling(target, period, scope).to_bytes();
-                let sampler = Event::open(&sampling, pid, cpu as i32)?;
-                sampler.set_output(&tracker)?;
-                sampler_ids.push(sampler.id()?);
-                opened.samplers.push(sampler);
+            let first = opened.trackers.len();
+            for &thread in threads {
+                let tracker = match open_tracker(&mut tracking, thread, cpu) {
+                    // The processor went offline.
+                    Err(libc::ENODEV) => break,
+                    // The thread has ended.
+                    Err(libc::ESRCH) => {
+                        unavailable = libc::ESRCH;
+                        continue;
+                    }
+                    other => other?,
+                };
+                match opened.trackers.get(first) {
+                    Some(with_buffer) => tracker.set_output(with_buffer)?,
+                    None => opened.rings.push(map(tracker.fd(), &mut size)?),
+                }
+                tracker_ids.push(tracker.id()?);
+                opened.trackers.push(tracker);
+                for target in plan.targets.iter().filter(|target| target.cpu == cpu) {
+                    let sampling = plan.sampling(target, period, scope).to_bytes();
+                    let sampler = match Event::open(&sampling, thread, cpu as i32) {
+                        Err(libc::ESRCH) => continue,
+                        other => other?,
+                    };
+                    sampler.set_output(&opened.trackers[first])?;
+                    sampler_ids.push(sampler.id()?);
+                    opened.samplers.push(sampler);
+                }
             }
-            opened.trackers.push(tracker);
         }
         let Some(first) = plan.targets.first().filter(|_| !opened.samplers.is_empty()) else {
-            return Err(libc::ENODEV);
+            return Err(unavailable);
         };
         opened.events = vec![
             LiveEvent {

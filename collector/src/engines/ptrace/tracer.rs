@@ -7,6 +7,7 @@
 //! otherwise. What cannot be released at once waits in a list, which [`Tracer::settle`] looks through.
 
 use crate::engines::error::RecordError;
+use crate::engines::running::{FoundProcess, find};
 use pleach_shadow::{FLOATING_IMAGE, Registers};
 use procfs::process::{Process, Stat};
 use std::ffi::c_void;
@@ -307,31 +308,13 @@ pub(super) fn system_error(error: procfs::ProcError) -> Error {
     }
 }
 
-/// A flag of `/proc/PID/stat`.
-const IS_KERNEL_THREAD: u32 = 0x0020_0000;
-
 /// Whether a process may be traced, and sampled.
 ///
 /// # Errors
 /// It does not exist, may not be traced, is traced, or is none that can be sampled.
 pub(super) fn check(process: u32) -> Result<(), RecordError> {
-    let gone = |_| RecordError::NoProcess(process);
     let unfit = |reason: String| RecordError::UnfitProcess { process, reason };
-    let files = Process::new(process as i32).map_err(gone)?;
-    let status = files.status().map_err(gone)?;
-    let stat = files.stat().map_err(gone)?;
-    if process == std::process::id() {
-        return Err(unfit("is the recorder".to_owned()));
-    }
-    if status.tgid as u32 != process {
-        return Err(unfit(format!("is a thread of process {}: name that one", status.tgid)));
-    }
-    if matches!(stat.state, 'Z' | 'X') {
-        return Err(unfit("has ended".to_owned()));
-    }
-    if stat.flags & IS_KERNEL_THREAD != 0 {
-        return Err(unfit("is a thread of the kernel".to_owned()));
-    }
+    let FoundProcess { files, status } = find(process)?;
     if status.tracerpid != 0 {
         let tracer = status.tracerpid;
         return Err(unfit(format!(

@@ -137,7 +137,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value = "0", requires = "env")]
     seccomp_filters: u64,
     /// Record running processes and their children, until they end, --duration has passed, or ^C. The processes are not
-    /// restarted or stopped. Implies --engine ptrace.
+    /// restarted or stopped. For --engine lbr, the default where the processor has branch records, and --engine ptrace.
     #[arg(short, long, value_name = "PID", value_delimiter = ',', conflicts_with_all = ["command", "repeat", "env", "event"])]
     pid: Vec<u32>,
     /// The command and its arguments.
@@ -154,8 +154,7 @@ impl Args {
                 || events.needs_shadow()
                 || self.burst.is_some()
                 || self.coverage == CoverageArg::Only
-                || self.chooses_threads()
-                || !self.pid.is_empty(),
+                || self.chooses_threads(),
         }
     }
 
@@ -164,9 +163,6 @@ impl Args {
     /// # Errors
     /// What was asked for cannot be done from outside.
     fn is_from_outside(&self, events: &WantedEvents) -> Result<bool> {
-        if !self.pid.is_empty() && !matches!(self.engine, EngineArg::Auto | EngineArg::Ptrace) {
-            bail!("--pid: processes that run already are recorded with `--engine ptrace`");
-        }
         let is_asked_for = self.engine == EngineArg::Ptrace || !self.pid.is_empty();
         let obstacle = [
             (self.coverage == CoverageArg::Only, "--coverage only"),
@@ -280,6 +276,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     ensure_writable(args)?;
     let finder = args.files.finder()?;
     let events = WantedEvents::parse(&args.event)?;
+    if !args.pid.is_empty() && matches!(args.engine, EngineArg::RunAhead | EngineArg::Step) {
+        bail!("--pid: processes that run already are recorded with `--engine lbr` or `--engine ptrace`");
+    }
     let engine = args.engine.engine(args.wants(&events))?;
     events.check(engine, args.engine)?;
     let from_outside = engine == Engine::RunAhead && args.is_from_outside(&events)?;
@@ -319,7 +318,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     };
     let recording = match recorded {
         Ok(recording) => recording,
-        Err(error) => return Ok(refused(&error)),
+        Err(error) => return Ok(refused(&error, &args.pid)),
     };
     if let Some(phases) = &phases {
         phases.finish();
@@ -390,13 +389,14 @@ fn print_environment(args: &Args, folder: &Path) -> Result<ExitCode> {
 }
 
 /// A command that was not run, or not sampled: the status is a shell's for commands that cannot be run.
-fn refused(error: &RecordError) -> ExitCode {
+fn refused(error: &RecordError, running: &[u32]) -> ExitCode {
     eprintln!("pleach: error: {error}");
     if let RecordError::Refused(reason) = error
         && !matches!(reason, Refusal::UnknownEvent { .. } | Refusal::Event { .. })
     {
+        let engine = if running.is_empty() { "run-ahead" } else { "ptrace" };
         eprintln!(
-            "pleach: without branch records, `--engine run-ahead` works; `pleach doctor` shows why there are none"
+            "pleach: without branch records, `--engine {engine}` works; `pleach doctor` shows why there are none"
         );
     }
     ExitCode::from(error.exit_code())
