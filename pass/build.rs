@@ -68,7 +68,7 @@ fn main() -> Result<()> {
         "transform/rematerialise_addresses.cpp",
         "transform/returns.cpp",
         "transform/select_to_branch.cpp",
-        "transform/conditions.cpp",
+        "transform/logical_selects.cpp",
         "transform/searches.cpp",
         "transform/short_loops.cpp",
         "transform/vectorisable_loops.cpp",

@@ -31,7 +31,7 @@ pub struct Binary {
     /// Base names of source files, one for each object file, in the order in which they were linked.
     pub files: Vec<String>,
     /// Executable segments.
-    pub code: Vec<CodeSegment>,
+    pub code: Vec<ExecutableSegment>,
     /// Contents of `.pleach_cfg`.
     pub manifest: Vec<u8>,
     /// Contents of `.pseudo_probe`.
@@ -49,7 +49,7 @@ pub struct Binary {
 
 /// An executable segment.
 #[derive(Clone, Debug)]
-pub struct CodeSegment {
+pub struct ExecutableSegment {
     /// Address of the first byte.
     pub address: Address,
     /// Offset of the first byte in the file.
@@ -259,11 +259,11 @@ fn collect_symbols<'d>(iter: impl Iterator<Item = impl ObjectSymbol<'d>>) -> (Ve
     (out, files)
 }
 
-fn code_segments(path: &Path, data: &[u8]) -> Result<Vec<CodeSegment>, BinaryError> {
+fn code_segments(path: &Path, data: &[u8]) -> Result<Vec<ExecutableSegment>, BinaryError> {
     let malformed = |e: object::Error| unsupported(path, format!("malformed ELF file: {e}"));
     let header = elf::FileHeader64::<object::LittleEndian>::parse(data).map_err(malformed)?;
     let endian = header.endian().map_err(malformed)?;
-    let mut out: Vec<CodeSegment> = Vec::new();
+    let mut out: Vec<ExecutableSegment> = Vec::new();
     for segment in header.program_headers(endian, data).map_err(malformed)? {
         if segment.p_type(endian) == elf::PT_LOAD && segment.p_flags(endian) & elf::PF_X != elf::ProgramFlags(0) {
             let bytes = segment
@@ -274,7 +274,7 @@ fn code_segments(path: &Path, data: &[u8]) -> Result<Vec<CodeSegment>, BinaryErr
             if before + bytes.len() > data.len() {
                 return Err(unsupported(path, "malformed ELF file: its executable segments overlap"));
             }
-            out.push(CodeSegment {
+            out.push(ExecutableSegment {
                 address: Address(segment.p_vaddr(endian)),
                 file_offset: segment.p_offset(endian),
                 bytes: bytes.to_vec(),

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 /// The stopping rule: the recording ends when it has enough bursts and has converged, or after a number of runs.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Enough {
+pub struct StoppingRule {
     /// Minimum of bursts.
     pub bursts: u64,
     /// Maximum of [`Convergence::expected_change`].
@@ -20,7 +20,7 @@ pub enum Repeat {
     /// This number of times.
     Times(u32),
     /// Until the stopping rule holds.
-    Until(Enough),
+    Until(StoppingRule),
 }
 
 /// The distribution of taken branches in two halves of a recording: in the runs of even and of odd number.
@@ -70,7 +70,7 @@ impl Convergence {
     }
 
     /// Whether the stopping rule holds after `runs` runs.
-    pub fn is_enough(&self, runs: u32, enough: &Enough) -> bool {
+    pub fn is_met(&self, runs: u32, enough: &StoppingRule) -> bool {
         let is_stable = self.bursts >= enough.bursts && self.expected_change().is_some_and(|c| c <= enough.change);
         runs >= enough.runs || is_stable
     }
@@ -82,7 +82,7 @@ mod tests {
     use crate::vector::{CodeAddress, EndReason, Engine, ModuleId};
     use proptest::prelude::*;
 
-    const STOP: Enough = Enough {
+    const STOP: StoppingRule = StoppingRule {
         bursts: 4,
         change: 0.1,
         runs: 100,
@@ -130,8 +130,8 @@ mod tests {
         let run: &[&[u64]] = &[&[1, 2, 3]];
         assert_eq!(recorded(&[run]).expected_change(), None);
         assert_eq!(recorded(&[run, run]).expected_change(), Some(0.0));
-        assert!(!recorded(&[run, run]).is_enough(2, &STOP));
-        assert!(recorded(&[run, run, run, run]).is_enough(4, &STOP));
+        assert!(!recorded(&[run, run]).is_met(2, &STOP));
+        assert!(recorded(&[run, run, run, run]).is_met(4, &STOP));
     }
 
     #[test]
@@ -139,7 +139,7 @@ mod tests {
         let (one, other): (&[&[u64]], &[&[u64]]) = (&[&[1, 2], &[1, 2]], &[&[3, 4], &[3, 4]]);
         let different = recorded(&[one, other, one, other]);
         assert!((different.expected_change().unwrap() - 0.5_f64.sqrt()).abs() < 1e-12);
-        assert!(!different.is_enough(4, &STOP) && different.is_enough(100, &STOP));
+        assert!(!different.is_met(4, &STOP) && different.is_met(100, &STOP));
     }
 
     proptest! {

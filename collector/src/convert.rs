@@ -51,7 +51,7 @@ impl Found {
 pub fn convert(shards: &[(Vec<u8>, Vec<u8>)], set: &mut VectorSet) -> Found {
     let mut conversion = Conversion::default();
     let mut store = Store::new(None, 0);
-    conversion.meet(shards, set);
+    conversion.register_shards(shards, set);
     for (name, bytes) in shards {
         if conversion.knows(name) {
             conversion.take(name, bytes, true, set, &mut store);
@@ -79,7 +79,7 @@ pub(crate) struct Conversion {
 impl Conversion {
     /// Registers new shards, given as pairs of file name and first bytes. Known shards are skipped, and so are shards
     /// without a process frame yet. Processes are added to the set in the order of their start.
-    pub(crate) fn meet(&mut self, shards: &[(Vec<u8>, Vec<u8>)], set: &mut VectorSet) {
+    pub(crate) fn register_shards(&mut self, shards: &[(Vec<u8>, Vec<u8>)], set: &mut VectorSet) {
         let new = shards.iter().filter(|(name, _)| !self.positions.contains_key(name));
         let begin = |(name, bytes): &(Vec<u8>, Vec<u8>)| {
             Reading::begin(name, bytes, self.taken.get(name).cloned().unwrap_or_default())
@@ -185,7 +185,7 @@ impl Conversion {
             found.clocked += shard.clocked;
             found.clock_dropped += shard.clock_dropped;
             found.verified.add(shard.compared, &shard.disagreements, threads);
-            found.verified.meet(&shard.opcodes);
+            found.verified.add_opcodes(&shard.opcodes);
             let (program, own, lost, declined) = shard.since_taken();
             let parent = self.positions.get(&shard.head.parent);
             let process = &mut set.processes[shard.process as usize];
@@ -215,7 +215,7 @@ mod tests {
         for so_far in (step..longest).step_by(step).chain([longest]) {
             let part = |bytes: &[u8]| bytes[..so_far.min(bytes.len())].to_vec();
             let parts: Vec<_> = shards.iter().map(|(name, bytes)| (name.clone(), part(bytes))).collect();
-            conversion.meet(&parts, set);
+            conversion.register_shards(&parts, set);
             for (name, read) in conversion.met() {
                 let bytes = &parts.iter().find(|part| part.0 == name).unwrap().1;
                 conversion.take(&name, &bytes[read as usize..], so_far == longest, set, &mut store);
@@ -436,7 +436,7 @@ mod tests {
         let collect = |taken, bytes: &[u8]| {
             let (mut conversion, mut set) = (Conversion::after(taken), VectorSet::default());
             let mut store = Store::new(None, 0);
-            conversion.meet(&[(b"x".to_vec(), bytes.to_vec())], &mut set);
+            conversion.register_shards(&[(b"x".to_vec(), bytes.to_vec())], &mut set);
             let ended = conversion.taken_left(b"x") as usize;
             let done = conversion.take(b"x", &bytes[..ended], true, &mut set, &mut store);
             conversion.take(b"x", &bytes[done..], true, &mut set, &mut store);

@@ -10,7 +10,7 @@ mod rotation;
 use crate::engines::error::{RecordError, io};
 use crate::engines::options::RecordOptions;
 use crate::engines::preload::account::RunAccount;
-use crate::engines::preload::gather::Gathering;
+use crate::engines::preload::shard_reader::ShardReader;
 use crate::engines::preload::{calibrate, find_libraries, settings};
 use crate::engines::run_loop::{Recording, Runs};
 use crate::engines::session::Collected;
@@ -146,13 +146,13 @@ impl Collection {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             opened => Some(opened.map_err(io(what()))?),
         };
-        let mut gathering = Gathering::new(None, 0);
-        gathering.begin_after(before.shards());
-        gathering.run(folder, || ()).map_err(io(what()))?;
+        let mut reader = ShardReader::new(None, 0);
+        reader.begin_after(before.shards());
+        reader.run(folder, || ()).map_err(io(what()))?;
         let since = |before| account.as_ref().map(|account| account.unsampled_since(before));
-        let after = Rotation::new(since(Unsampled::default()).unwrap_or_default(), gathering.taken());
+        let after = Rotation::new(since(Unsampled::default()).unwrap_or_default(), reader.taken());
         let unsampled = since(before.unsampled).unwrap_or_default();
-        let (mut vectors, found, unreclaimed) = gathering.finish();
+        let (mut vectors, found, unreclaimed) = reader.finish();
         let mut stats = Stats::from_vectors(&vectors, engine, found);
         stats.add_unsampled(&unsampled);
         vectors.processes.extend(unsampled.as_process());

@@ -1,6 +1,6 @@
 //! Records a command: chooses the engine, and has it run the command ([`crate::engines`]).
 
-pub use crate::convergence::{Convergence, Enough, Repeat};
+pub use crate::convergence::{Convergence, Repeat, StoppingRule};
 pub use crate::engines::error::RecordError;
 use crate::engines::lbr::{self, LbrSession};
 pub use crate::engines::options::{CoverageMode, RecordOptions};

@@ -62,7 +62,7 @@ impl Verified {
     }
 
     /// Adds opcodes, as numbers with a bit for each [`Handling`].
-    pub fn meet(&mut self, opcodes: &[(u16, u8)]) {
+    pub fn add_opcodes(&mut self, opcodes: &[(u16, u8)]) {
         for (number, ways) in opcodes {
             let Ok(code) = Code::try_from(usize::from(*number)) else {
                 continue;
@@ -198,8 +198,8 @@ mod tests {
     #[test]
     fn opcodes_are_named() {
         let mut verified = Verified::default();
-        verified.meet(&[(Code::Cpuid as u16, 4), (Code::Syscall as u16, 8), (u16::MAX, 1)]);
-        verified.meet(&[(Code::Nopw as u16, 1 | 2)]);
+        verified.add_opcodes(&[(Code::Cpuid as u16, 4), (Code::Syscall as u16, 8), (u16::MAX, 1)]);
+        verified.add_opcodes(&[(Code::Nopw as u16, 1 | 2)]);
         let names: Vec<String> = verified
             .opcodes
             .iter()

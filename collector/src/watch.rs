@@ -43,7 +43,7 @@ impl AfterRun {
         Self(Arc::new(call))
     }
 
-    pub(crate) fn tell(&self, runs: u32) {
+    pub(crate) fn notify(&self, runs: u32) {
         (self.0)(runs);
     }
 }

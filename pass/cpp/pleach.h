@@ -58,7 +58,7 @@ struct PleachOptions {
   bool IfConversionAggressive;
   bool SelectToBranch;
   bool Salvage;
-  bool JoinConditions;
+  bool UnweightLogicalSelects;
   bool AnnotateLate;
 };
 PLEACH_SIZE(PleachOptions, 168);
@@ -92,9 +92,9 @@ struct PleachLimits {
   uint32_t MaxPromotedCounters;
   uint32_t MaxLoopExits;
   uint32_t MaxIndexValues;
-  uint32_t MinVectorIterations;
-  uint32_t MinIterations;
-  uint32_t ManyIterations;
+  uint32_t LLVMMinTripCount;
+  uint32_t MinTripCountToVectorise;
+  uint32_t AssumedTripCount;
 };
 PLEACH_SIZE(PleachLimits, 36);
 PLEACH_OFFSET(PleachLimits, MaxPromotedCounters, 12);
@@ -127,14 +127,14 @@ PLEACH_OFFSET(PleachTarget, IsX86_64, 1);
 struct PleachInstructionFacts {
   LLVMValueRef Callee;   // the called function, for a direct call
   uint32_t Line;         // source line in the function itself, 0 where unknown
-  uint8_t Counts;        // neither a debug nor a pseudo instruction
+  uint8_t IsRealInstruction;        // neither a debug nor a pseudo instruction
   uint8_t Call;          // 0 no call, 1 direct, 2 indirect, 3 inline assembly, 4 memory
   uint8_t MayNotReturn;  // of a call
   uint8_t IsEHPad;
 };
 PLEACH_SIZE(PleachInstructionFacts, 16);
 PLEACH_OFFSET(PleachInstructionFacts, Line, 8);
-PLEACH_OFFSET(PleachInstructionFacts, Counts, 12);
+PLEACH_OFFSET(PleachInstructionFacts, IsRealInstruction, 12);
 PLEACH_OFFSET(PleachInstructionFacts, IsEHPad, 15);
 
 struct PleachSummaryEntry {
@@ -416,8 +416,8 @@ size_t pleach_find_loop_carried_selects(LLVMValueRef F, const PleachLatencies *L
                                         PleachLoopCarriedSelect *Found, size_t Capacity);
 void pleach_select_to_branch(LLVMValueRef Select);
 
-// transform/conditions.cpp
-bool pleach_join_conditions(LLVMModuleRef M);
+// transform/logical_selects.cpp
+bool pleach_unweight_logical_selects(LLVMModuleRef M);
 
 // transform/returns.cpp
 bool pleach_return_after_tail_calls(LLVMModuleRef M);
@@ -506,7 +506,7 @@ void pleachInlineSmallCallees(llvm::ModulePassManager &MPM, llvm::ThinOrFullLTOP
 void pleachInlineOnlyCalls(llvm::CGSCCPassManager &CGPM);
 
 // Adds the pass that reveals the profile to the inliner.
-void pleachRevealProfile(llvm::ModulePassManager &MPM);
+void pleachEnableProfileSummary(llvm::ModulePassManager &MPM);
 
 // Which optional passes the user wants, and what their options ask for.
 struct PleachHostPasses {

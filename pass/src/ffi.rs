@@ -64,7 +64,7 @@ pub struct RawOptions {
     pub if_conversion_aggressive: bool,
     pub select_to_branch: bool,
     pub salvage: bool,
-    pub join_conditions: bool,
+    pub unweight_logical_selects: bool,
     pub annotate_late: bool,
 }
 layout!(RawOptions: 168, random_profile: 112, superblock_min_gain: 128, iterations: 144, annotate: 152, annotate_late: 165);
@@ -91,9 +91,9 @@ pub struct Limits {
     pub max_promoted_counters: u32,
     pub max_loop_exits: u32,
     pub max_index_values: u32,
-    pub min_vector_iterations: u32,
-    pub min_iterations: u32,
-    pub many_iterations: u32,
+    pub llvm_min_trip_count: u32,
+    pub min_trip_count_to_vectorise: u32,
+    pub assumed_trip_count: u32,
 }
 layout!(Limits: 36, max_promoted_counters: 12);
 
@@ -111,12 +111,12 @@ layout!(Target: 3, is_x86_64: 1);
 pub struct InstructionFacts {
     pub callee: LLVMValueRef,
     pub line: u32,
-    pub counts: u8,
+    pub is_real_instruction: u8,
     pub call: u8,
     pub may_not_return: u8,
     pub is_eh_pad: u8,
 }
-layout!(InstructionFacts: 16, line: 8, counts: 12, is_eh_pad: 15);
+layout!(InstructionFacts: 16, line: 8, is_real_instruction: 12, is_eh_pad: 15);
 
 /// Mirror of `PleachSummaryEntry`.
 #[repr(C)]
@@ -384,7 +384,7 @@ unsafe extern "C" {
     ) -> usize;
     pub fn pleach_select_to_branch(select: LLVMValueRef);
 
-    pub fn pleach_join_conditions(module: LLVMModuleRef) -> bool;
+    pub fn pleach_unweight_logical_selects(module: LLVMModuleRef) -> bool;
     pub fn pleach_return_after_tail_calls(module: LLVMModuleRef) -> bool;
 
     pub fn pleach_cannot_instrument(function: LLVMValueRef, plan: *const Plan) -> *const c_char;

@@ -74,9 +74,9 @@ const LIMITS: ffi::Limits = ffi::Limits {
     max_promoted_counters: counter_promotion::MAX_COUNTERS,
     max_loop_exits: counter_promotion::MAX_EXITS,
     max_index_values: counter_promotion::MAX_INDEX_VALUES,
-    min_vector_iterations: short_loops::MIN_VECTOR_ITERATIONS,
-    min_iterations: short_loops::MIN_ITERATIONS,
-    many_iterations: short_loops::MANY_ITERATIONS,
+    llvm_min_trip_count: short_loops::LLVM_MIN_TRIP_COUNT,
+    min_trip_count_to_vectorise: short_loops::MIN_TRIP_COUNT_TO_VECTORISE,
+    assumed_trip_count: short_loops::ASSUMED_TRIP_COUNT,
 };
 
 unsafe extern "C" fn register(pass_builder: *mut c_void) {
@@ -172,9 +172,9 @@ fn run(module: &Module<'_>, context: *mut ffi::RunContext, stage: Stage, phase: 
     if settings.superblocks == Some(stage) {
         changed |= superblocks::run(module, &settings, last)?;
     }
-    if last && settings.profile.is_some() && settings.join_conditions {
+    if last && settings.profile.is_some() && settings.unweight_logical_selects {
         // SAFETY: the module is alive.
-        changed |= unsafe { ffi::pleach_join_conditions(module.as_mut_ptr()) };
+        changed |= unsafe { ffi::pleach_unweight_logical_selects(module.as_mut_ptr()) };
     }
     if stage == Stage::OptimizerEnd {
         changed |= run_second_round(module, context, &settings)?;

@@ -59,7 +59,7 @@ pub struct Settings {
     /// Turn selects on loop-carried chains into branches.
     pub select_to_branch: bool,
     /// Leave joined conditions to instruction selection.
-    pub join_conditions: bool,
+    pub unweight_logical_selects: bool,
     /// Place code by the profile.
     pub placement: bool,
     /// Take only these decisions.
@@ -227,7 +227,7 @@ impl Settings {
             if_conversion: options.if_conversion,
             if_conversion_aggressive: options.if_conversion_aggressive,
             select_to_branch: options.select_to_branch,
-            join_conditions: options.join_conditions,
+            unweight_logical_selects: options.unweight_logical_selects,
             placement: options.placement,
             only: Some(options.only.to_owned())
                 .filter(|only| !only.is_empty())

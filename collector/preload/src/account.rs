@@ -20,9 +20,9 @@ static PAGE: AtomicPtr<Account> = AtomicPtr::new(null_mut());
 static KIND: AtomicPtr<Kind> = AtomicPtr::new(null_mut());
 state_section! {
     /// Reported CPU time: of the process, of the sampler in it, and of the sampler's fixed part.
-    static TOLD_CPU_NS: AtomicU64 = AtomicU64::new(0);
-    static TOLD_OWN_NS: AtomicU64 = AtomicU64::new(0);
-    static TOLD_START_NS: AtomicU64 = AtomicU64::new(0);
+    static REPORTED_CPU_NS: AtomicU64 = AtomicU64::new(0);
+    static REPORTED_OWN_NS: AtomicU64 = AtomicU64::new(0);
+    static REPORTED_START_NS: AtomicU64 = AtomicU64::new(0);
     /// The part of the reported CPU time, of the process and of the sampler in it, that belongs to an earlier image or
     /// to processes without a shard.
     static BASE_CPU_NS: AtomicU64 = AtomicU64::new(0);
@@ -39,7 +39,7 @@ state_section! {
     /// The part of the sampler's CPU time that breakpoints took.
     static COVERAGE_NS: AtomicU64 = AtomicU64::new(0);
     /// Whether the length of this child made by `fork` was reported.
-    static HAS_TOLD_LENGTH: AtomicBool = AtomicBool::new(false);
+    static HAS_REPORTED_LENGTH: AtomicBool = AtomicBool::new(false);
     /// Whether the end of this process was reported.
     static HAS_ENDED: AtomicBool = AtomicBool::new(false);
 }
@@ -68,7 +68,7 @@ pub fn begin(start: &Start) {
     PAGE.store(start.page.cast_mut(), Relaxed);
     KIND.store(start.kind.cast_mut(), Relaxed);
     BASE_CPU_NS.store(start.base_cpu_ns, Relaxed);
-    TOLD_CPU_NS.store(start.base_cpu_ns, Relaxed);
+    REPORTED_CPU_NS.store(start.base_cpu_ns, Relaxed);
     IS_FIRST.store(start.decision.is_first, Relaxed);
     IS_SAMPLED.store(start.decision.is_chosen, Relaxed);
     PROBABILITY.store(start.decision.probability.to_bits(), Relaxed);
@@ -97,12 +97,12 @@ pub fn restart() {
 
 /// Reports the CPU time since the last report.
 #[inline(always)]
-pub fn tell() {
+pub fn report_cpu_time() {
     let Some(page) = page() else { return };
     let new = |told: &AtomicU64, now: u64| now.saturating_sub(told.fetch_max(now, Relaxed));
-    let cpu = new(&TOLD_CPU_NS, sys::process_cpu_ns());
-    let own = new(&TOLD_OWN_NS, OWN_NS.load(Relaxed));
-    let start = new(&TOLD_START_NS, START_NS.load(Relaxed) + ARMING_NS.load(Relaxed));
+    let cpu = new(&REPORTED_CPU_NS, sys::process_cpu_ns());
+    let own = new(&REPORTED_OWN_NS, OWN_NS.load(Relaxed));
+    let start = new(&REPORTED_START_NS, START_NS.load(Relaxed) + ARMING_NS.load(Relaxed));
     page.report(kind(), cpu, own, start);
 }
 
@@ -212,24 +212,24 @@ pub fn spend_on_coverage(ns: u64) {
 }
 
 /// Notes that this process may load libraries without being observed.
-pub fn be_blind() {
+pub fn note_may_load_unobserved() {
     if let Some(page) = page() {
-        page.blind.fetch_add(1, Relaxed);
+        page.may_load_unobserved.fetch_add(1, Relaxed);
     }
 }
 
 /// Notes that libraries that this process loads are not observed, because the dynamic loader cannot be watched.
-pub fn be_unwatched() {
-    be_blind();
+pub fn note_loader_not_watched() {
+    note_may_load_unobserved();
     if let Some(page) = page() {
-        page.unwatched.fetch_add(1, Relaxed);
+        page.loader_not_watched.fetch_add(1, Relaxed);
     }
 }
 
 /// Notes that it is not known which modules this process has.
-pub fn be_unnoted() {
+pub fn note_modules_unknown() {
     if let Some(page) = page() {
-        page.unnoted.fetch_add(1, Relaxed);
+        page.modules_unknown.fetch_add(1, Relaxed);
     }
 }
 
@@ -257,8 +257,8 @@ pub fn learn_forked_start(ns: u64) {
 
 /// Reports how long a child made by `fork` was, at its end or before its next image.
 #[inline(always)]
-fn tell_length(cpu_ns: u64) {
-    if let Some(kind) = kind().filter(|_| IS_FORKED.load(Relaxed) && !HAS_TOLD_LENGTH.swap(true, Relaxed)) {
+fn report_length(cpu_ns: u64) {
+    if let Some(kind) = kind().filter(|_| IS_FORKED.load(Relaxed) && !HAS_REPORTED_LENGTH.swap(true, Relaxed)) {
         let program_ns = cpu_ns.saturating_sub(OWN_NS.load(Relaxed));
         kind.forked.fetch_add(1, Relaxed);
         kind.forked_cpu_ns.fetch_add(program_ns, Relaxed);
@@ -274,11 +274,11 @@ pub fn note_confined() {
 
 /// Makes the last report, at the end of a sampled process (`ends`) or before its next image.
 pub fn conclude(ends: bool) {
-    tell();
-    tell_length(TOLD_CPU_NS.load(Relaxed));
+    report_cpu_time();
+    report_length(REPORTED_CPU_NS.load(Relaxed));
     let Some(page) = page() else { return };
     if !ends {
-        page.hand_over(process::pid() as u32, TOLD_CPU_NS.load(Relaxed));
+        page.hand_over(process::pid() as u32, REPORTED_CPU_NS.load(Relaxed));
     }
     end(page);
 }
@@ -313,21 +313,21 @@ pub fn conclude_without_burst(ends: bool) {
             page.hand_over(process::pid() as u32, base);
         }
         if IS_FORKED.load(Relaxed) {
-            tell_length(sys::process_cpu_ns());
+            report_length(sys::process_cpu_ns());
             // It does not know of this one's cost, either.
             let new = |told: &AtomicU64, now: u64| now.saturating_sub(told.fetch_max(now, Relaxed));
-            let own = new(&TOLD_OWN_NS, OWN_NS.load(Relaxed));
+            let own = new(&REPORTED_OWN_NS, OWN_NS.load(Relaxed));
             page.report(None, 0, own, own);
             page.unsampled_own_ns
-                .fetch_add(new(&BASE_OWN_NS, TOLD_OWN_NS.load(Relaxed)), Relaxed);
+                .fetch_add(new(&BASE_OWN_NS, REPORTED_OWN_NS.load(Relaxed)), Relaxed);
         }
         return;
     }
-    tell();
-    tell_length(TOLD_CPU_NS.load(Relaxed));
+    report_cpu_time();
+    report_length(REPORTED_CPU_NS.load(Relaxed));
     let new = |told: &AtomicU64, now: u64| now.saturating_sub(told.fetch_max(now, Relaxed));
-    let cpu = new(&BASE_CPU_NS, TOLD_CPU_NS.load(Relaxed));
-    let own = new(&BASE_OWN_NS, TOLD_OWN_NS.load(Relaxed));
+    let cpu = new(&BASE_CPU_NS, REPORTED_CPU_NS.load(Relaxed));
+    let own = new(&BASE_OWN_NS, REPORTED_OWN_NS.load(Relaxed));
     page.unsampled_cpu_ns.fetch_add(cpu, Relaxed);
     page.unsampled_own_ns.fetch_add(own, Relaxed);
     if end(page) {
@@ -344,13 +344,13 @@ pub fn conclude_without_burst(ends: bool) {
 #[inline(always)]
 pub fn begin_child() {
     IS_FORKED.store(true, Relaxed);
-    HAS_TOLD_LENGTH.store(false, Relaxed);
+    HAS_REPORTED_LENGTH.store(false, Relaxed);
     HAS_ENDED.store(false, Relaxed);
     IS_FIRST.store(page().is_none(), Relaxed);
     for told in [
-        &TOLD_CPU_NS,
-        &TOLD_OWN_NS,
-        &TOLD_START_NS,
+        &REPORTED_CPU_NS,
+        &REPORTED_OWN_NS,
+        &REPORTED_START_NS,
         &BASE_CPU_NS,
         &BASE_OWN_NS,
         &START_NS,

@@ -19,7 +19,7 @@ use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
-use pleach_wire::forked::{Late, Youth};
+use pleach_wire::forked::{EarlySampling, Late};
 
 state_section! {
     /// All sampled threads. They and the links between them change under the lock only.
@@ -104,7 +104,7 @@ fn start_ticks(state: &Thread, thread: *mut Thread, before: u64) {
 }
 
 /// Opens the source of the exact ticks of a child made by `fork`, which has ended its wait.
-fn start_ticks_of_child(state: &Thread, youth: Youth, due_ns: Option<u64>) {
+fn start_ticks_of_child(state: &Thread, early: EarlySampling, due_ns: Option<u64>) {
     let pointer = core::ptr::from_ref(state).cast();
     let start = |sampler: &mut Sampler| {
         // Its ticks began with the process.
@@ -114,7 +114,7 @@ fn start_ticks_of_child(state: &Thread, youth: Youth, due_ns: Option<u64>) {
             counters::UNSAMPLED.fetch_add(1, Relaxed);
             return;
         }
-        sampler.ticker.set_youth(youth);
+        sampler.ticker.set_early_sampling(early);
         match due_ns {
             Some(due_ns) => sampler.ticker.arm_at(due_ns),
             None => sampler.ticker.arm_next(),
@@ -303,7 +303,7 @@ extern "C" fn before_fork() {
 fn first_tick_of_child() -> Option<Late> {
     // SAFETY: Current.
     let state = unsafe { current_pointer().as_ref() }?;
-    let (youth, mean_ns) = tick::of_child(state.published.tick_source());
+    let (early, mean_ns) = tick::of_child(state.published.tick_source());
     let seed = match FORK_SEED.load(Relaxed) {
         0 => {
             let seed = random::seed(settings::get().seed);
@@ -316,9 +316,9 @@ fn first_tick_of_child() -> Option<Late> {
     let forks = FORKS.fetch_add(1, Relaxed);
     let mut random = Random::from_seed(seed ^ (process::pid() as u64) << 32, forks);
     // A child must not go on with its parent's stepped burst.
-    let waits = random.fraction() >= youth.probability && !state.published.is_stepping();
-    CHILD_PROBABILITY.store(youth.probability.to_bits(), Relaxed);
-    waits.then(|| youth.late(mean_ns, random.fraction()))
+    let waits = random.fraction() >= early.probability && !state.published.is_stepping();
+    CHILD_PROBABILITY.store(early.probability.to_bits(), Relaxed);
+    waits.then(|| early.late(mean_ns, random.fraction()))
 }
 
 extern "C" fn after_fork_in_parent() {
@@ -368,13 +368,13 @@ fn begin_child(state: &Thread, before: u64, waits: bool) {
         return;
     }
     settle();
-    let youth = if waits {
-        // Without a timer, nothing tells when it is no longer young: it has the usual rate from its start on.
-        Youth::NONE
+    let early = if waits {
+        // Without a timer, nothing tells when its early part ends: it has the usual rate from its start on.
+        EarlySampling::NONE
     } else {
-        Youth::new(sys::kernel_tick_ns(), f64::from_bits(CHILD_PROBABILITY.load(Relaxed)))
+        EarlySampling::new(sys::kernel_tick_ns(), f64::from_bits(CHILD_PROBABILITY.load(Relaxed)))
     };
-    start_ticks_of_child(state, youth, None);
+    start_ticks_of_child(state, early, None);
     account::learn_forked_start(sys::thread_cpu_ns().saturating_sub(before));
 }
 
@@ -448,7 +448,7 @@ pub fn end_wait() {
     let Some(due_ns) = settle() else { return };
     // SAFETY: Current.
     if let Some(state) = unsafe { current_pointer().as_ref() } {
-        start_ticks_of_child(state, Youth::NONE, Some(due_ns));
+        start_ticks_of_child(state, EarlySampling::NONE, Some(due_ns));
     }
     let cost = sys::thread_cpu_ns().saturating_sub(before);
     counters::OWN_NS.fetch_add(cost, Relaxed);

@@ -18,7 +18,7 @@ use crate::{descriptors, settings};
 use core::ffi::c_void;
 use core::sync::atomic::Ordering::Relaxed;
 use pleach_wire::account::{interval, mean_interval};
-use pleach_wire::forked::Youth;
+use pleach_wire::forked::EarlySampling;
 use pleach_wire::kinds::{EndReason, Engine};
 
 /// Minimum time between ticks. If the budget allows more ticks, bursts become longer instead.
@@ -132,18 +132,18 @@ fn affordable_mean(cost_ns: f64) -> f64 {
 }
 
 /// How a child made by `fork` is sampled at first, and the mean CPU time between its ticks.
-pub fn of_child(source: Source) -> (Youth, f64) {
+pub fn of_child(source: Source) -> (EarlySampling, f64) {
     if let Some(period_ns) = settings::get().period_ns {
-        return (Youth::NONE, period_ns as f64);
+        return (EarlySampling::NONE, period_ns as f64);
     }
     let mean_ns = affordable_mean(expected_cost());
     // Timers are never exact. What they cost does not depend on when they fire.
     if let Source::Timer(_) = source {
-        return (Youth::NONE, mean_ns.max(TIMER_PERIOD_NS));
+        return (EarlySampling::NONE, mean_ns.max(TIMER_PERIOD_NS));
     }
     let mean_ns = mean_ns.max(MIN_PERIOD_NS);
     let probability = account::forked_probability(MIN_PERIOD_NS / mean_ns);
-    (Youth::new(sys::kernel_tick_ns(), probability), mean_ns)
+    (EarlySampling::new(sys::kernel_tick_ns(), probability), mean_ns)
 }
 
 /// The ticks of a thread: their source, and when the next one comes.
@@ -157,7 +157,7 @@ pub struct Ticker {
     /// Taken branches of the next burst.
     burst: u64,
     /// How the thread is sampled at first, if it is that of a child made by `fork`.
-    youth: Youth,
+    early: EarlySampling,
     /// The thread's random numbers.
     pub random: Random,
 }
@@ -177,13 +177,13 @@ impl Ticker {
         self.base_cpu_ns = sys::thread_cpu_ns();
         self.cost_ns = expected_cost();
         self.burst = settings::burst();
-        self.youth = Youth::NONE;
+        self.early = EarlySampling::NONE;
         self.random = random::of_thread(settings::get().seed, ordinal);
     }
 
     /// Says how the thread of a child made by `fork` is sampled at first.
-    pub fn set_youth(&mut self, youth: Youth) {
-        self.youth = youth;
+    pub fn set_early_sampling(&mut self, early: EarlySampling) {
+        self.early = early;
     }
 
     /// Where ticks come from.
@@ -280,26 +280,26 @@ impl Ticker {
         let mean = match settings::get().period_ns {
             Some(period) => period as f64,
             None => {
-                account::tell();
+                account::report_cpu_time();
                 self.mean_ns().max(self.floor_ns())
             }
         };
         let uniform = self.random.fraction();
         let ns = if settings::get().has_equal_periods {
             mean
-        } else if self.youth == Youth::NONE {
+        } else if self.early == EarlySampling::NONE {
             interval(mean, uniform)
         } else {
-            self.interval_in_youth(mean, uniform)
+            self.early_interval(mean, uniform)
         };
         self.arm((ns as u64).max(1000));
     }
 
-    fn interval_in_youth(&mut self, mean: f64, uniform: f64) -> f64 {
+    fn early_interval(&mut self, mean: f64, uniform: f64) -> f64 {
         let age = sys::thread_cpu_ns();
-        let ns = self.youth.interval(age, mean, uniform);
-        if age >= self.youth.end_ns {
-            self.youth = Youth::NONE;
+        let ns = self.early.interval(age, mean, uniform);
+        if age >= self.early.end_ns {
+            self.early = EarlySampling::NONE;
         }
         ns
     }

@@ -146,7 +146,7 @@ impl Engine {
             }
             let Some((op, instruction)) = found else { break };
             self.decodes_left -= 1;
-            self.opcodes.meet(instruction.code(), op.kind);
+            self.opcodes.record(instruction.code(), op.kind);
             let constant = (op.kind == Kind::MovWide).then(|| instruction.immediate(1));
             slots += 1 + usize::from(constant.is_some());
             self.blocks.push(op, constant);

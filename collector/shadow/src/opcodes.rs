@@ -54,7 +54,7 @@ pub(super) struct Opcodes {
 
 impl Opcodes {
     /// Records how an instruction was handled.
-    pub(super) fn meet(&mut self, code: iced_x86::Code, kind: Kind) {
+    pub(super) fn record(&mut self, code: iced_x86::Code, kind: Kind) {
         if let Some(ways) = self.ways.get_mut(code as usize) {
             let way = Handling::from_kind(kind) as u8;
             if *ways & way == 0 {

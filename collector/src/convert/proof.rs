@@ -32,7 +32,7 @@ impl Proof {
     }
 
     /// Updates the state: the thread was later interrupted at this address.
-    pub(super) fn meet(&mut self, pc: u64) {
+    pub(super) fn interrupted_at(&mut self, pc: u64) {
         if let Self::Beyond(fall_throughs) = self {
             let next = fall_throughs.partition_point(|(_, last)| *last < pc);
             if fall_throughs.get(next).is_none_or(|(first, _)| pc < *first) {
@@ -106,7 +106,7 @@ mod tests {
         ] {
             let mut proof = Proof::from_burst(&burst(Engine::RunAhead, true));
             assert_eq!(proof.decided(), None);
-            proof.meet(pc);
+            proof.interrupted_at(pc);
             assert_eq!(proof.decided(), proved.then_some(true), "{pc:#x}");
             proof.finish();
             assert_eq!(proof.decided(), Some(true));

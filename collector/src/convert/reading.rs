@@ -197,7 +197,7 @@ impl Reading {
                 *seen = burst.head.thread_cpu_ns.max(*seen);
                 for before in &mut self.waiting {
                     if before.burst.head.thread == burst.head.thread {
-                        before.proof.meet(burst.head.start);
+                        before.proof.interrupted_at(burst.head.start);
                     }
                 }
                 // The process continued after its final frame.

@@ -28,7 +28,7 @@ pub(crate) struct Unseen {
     /// Libraries that it may have loaded later.
     pub libraries: bool,
     /// Libraries that it loaded later, for certain: the dynamic loader could not be watched.
-    pub unwatched: bool,
+    pub loader_not_watched: bool,
     /// Any of its modules.
     pub modules: bool,
 }
@@ -94,7 +94,7 @@ impl Coverage {
                 std::env::temp_dir().display()
             ));
         }
-        if unseen.unwatched {
+        if unseen.loader_not_watched {
             remarks.push(
                 "libraries loaded by dlopen have no breakpoints: the dynamic loader is unknown, or the kernel does not \
                  allow a breakpoint in it"

@@ -43,14 +43,16 @@ pub(super) fn of_plan(plan: &ModulePlan, module: ModuleId, unseen: Unseen, end: 
     let count = shared.sites().len();
     let noted = Noted {
         hits: shared.hits().iter().map(|hits| hits.load(Relaxed)).collect(),
-        whole: (0..count).map(|site| is_observed && !shared.has_lapsed(site)).collect(),
+        whole: (0..count)
+            .map(|site| is_observed && !shared.was_removed_unhit(site))
+            .collect(),
         completed: head.completed.load(Relaxed) == processes,
     };
     let states = states(segments, &noted);
     let is_counted = is_observed && head.with_own_breakpoints.load(Relaxed) == 0;
     let most = |site: usize| {
         let hits = *noted.hits.get(site)?;
-        at_most(shared.hits_again(site)?, hits, shared.watched(site, end), end)
+        at_most(shared.hits_while_rearmed(site)?, hits, shared.watched(site, end), end)
     };
     let bounds = if is_counted {
         upper_ends(segments, &states, noted.completed, most)
@@ -228,7 +230,7 @@ mod tests {
         assert_eq!(at_most(0, 1, 100, 100), Some(4));
         assert_eq!(at_most(1, 2, 50, 100), Some(11));
         assert_eq!(at_most(0, 1, 0, 100), None);
-        // It had lapsed, and was not hit.
+        // It had removed_unhit, and was not hit.
         assert_eq!(at_most(0, 0, 50, 100), Some(6));
         let most = |site: usize| [Some(7), None][site];
         let ends = |states: [SegmentState; 3], completed| upper_ends(&branch(), &states, completed, most);

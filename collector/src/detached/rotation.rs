@@ -9,7 +9,7 @@ use super::SIGNATURE;
 use crate::convert::Taken;
 use crate::engines::error::{RecordError, io};
 use crate::engines::preload::account::RunAccount;
-use crate::engines::preload::gather;
+use crate::engines::preload::shard_reader;
 use crate::stats::Unsampled;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -76,7 +76,7 @@ impl Rotation {
                     )
                 };
                 let already = before.shards.get(name).map_or(0, |before| before.bytes);
-                freed += gather::free(folder, name.as_bytes(), already..taken.bytes).map_err(io(what()))?;
+                freed += shard_reader::free(folder, name.as_bytes(), already..taken.bytes).map_err(io(what()))?;
             }
         }
         match RunAccount::subtract_written(folder, freed) {

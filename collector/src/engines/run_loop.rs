@@ -145,7 +145,7 @@ pub(crate) fn run_all(
         }
         let is_last = match &options.repeat {
             Repeat::Times(times) => runs >= *times,
-            Repeat::Until(enough) => session.convergence().is_none_or(|c| c.is_enough(runs, enough)),
+            Repeat::Until(enough) => session.convergence().is_none_or(|c| c.is_met(runs, enough)),
         };
         if is_last || ended.signal().is_some_and(|signal| INTERRUPTS.contains(&signal)) {
             break;
@@ -160,7 +160,7 @@ pub(crate) fn run_all(
             break;
         }
         if let Some(after_run) = &options.after_run {
-            after_run.tell(runs);
+            after_run.notify(runs);
         }
     }
     Ok(Runs {

@@ -115,10 +115,10 @@ pub fn count_unobserved(signature: u64) -> bool {
 }
 
 /// Notes that it is not known which modules this process has.
-pub fn be_unnoted() {
+pub fn note_modules_unknown() {
     // SAFETY: null, or mapped for good; all of it is atomic.
     if let Some(page) = unsafe { page().as_ref() } {
-        page.unnoted.fetch_add(1, Relaxed);
+        page.modules_unknown.fetch_add(1, Relaxed);
     }
 }
 

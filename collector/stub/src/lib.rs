@@ -116,7 +116,7 @@ unsafe extern "C" fn start(_: c_int, _: *const *const c_char, environment: *cons
             }
             // Its modules are noted.
             Ok(None) => {}
-            Err(()) if has_breakpoints => account::be_unnoted(),
+            Err(()) if has_breakpoints => account::note_modules_unknown(),
             Err(()) => {}
         }
     }

@@ -113,7 +113,7 @@ fn the_gate_holds_what_the_period_cannot() {
 
 #[test]
 fn a_distance_is_kept_whatever_it_costs() {
-    let ran = run(USUAL, Goal::Distance(Duration::from_micros(500)), 1_000_000, 10.0);
+    let ran = run(USUAL, Goal::Period(Duration::from_micros(500)), 1_000_000, 10.0);
     assert!(
         (1_700.0..2_300.0).contains(&ran.samples_per_second),
         "{}",

@@ -4,9 +4,9 @@
 use crate::common::fixture;
 use pleach_collector::engines::lbr::attr::Scope;
 use pleach_collector::engines::lbr::facts::Facts;
-use pleach_collector::engines::lbr::gather::Gather;
 use pleach_collector::engines::lbr::open::Opened;
 use pleach_collector::engines::lbr::plan::Plan;
+use pleach_collector::engines::lbr::record_reader::RecordReader;
 use pleach_collector::engines::lbr::ring::Record;
 use pleach_collector::engines::lbr::spawn_stopped::StoppedChild;
 use pleach_collector::engines::lbr::{attach, calibrate, probe, run};
@@ -347,11 +347,11 @@ fn code_that_was_mapped_before_is_known() {
     let running = attach::describe(child.id()).unwrap();
     opened.sample(true);
     let mut set = VectorSet::default();
-    let mut gather = Gather::of_kernel_events(&mut set, opened.events());
-    gather.add_running(running);
+    let mut reader = RecordReader::of_kernel_events(&mut set, opened.events());
+    reader.add_running(running);
     std::thread::sleep(Duration::from_millis(300));
-    gather.round(opened.rings());
-    gather.finish(child.id(), 0.0, 0.0);
+    reader.round(opened.rings());
+    reader.finish(child.id(), 0.0, 0.0);
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(set.processes[0].command, "sh");

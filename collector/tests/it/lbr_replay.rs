@@ -3,7 +3,7 @@
 use crate::lbr_kernel::{Kernel, buffer};
 use crate::perf_sets::*;
 use pleach_collector::engines::lbr::attr::{Sampling, Scope, Tracking};
-use pleach_collector::engines::lbr::gather::Gather;
+use pleach_collector::engines::lbr::record_reader::RecordReader;
 use pleach_collector::engines::lbr::ring::Ring;
 use pleach_collector::perf::export::{ExportOptions, perf_data};
 use pleach_collector::perf::live::LiveEvent;
@@ -38,7 +38,7 @@ fn time_of(kind: u32, body: &[u8]) -> usize {
 fn replay(file: &[u8], names: &[String], deal: &[(usize, bool)], root: u32) -> (VectorSet, Report) {
     let (mut kernels, rings): (Vec<Kernel>, Vec<Ring>) = (0..CPUS).map(|_| buffer(1 << 14, 0)).unzip();
     let mut set = VectorSet::default();
-    let mut gather = Gather::new(&mut set, Engine::Perf, &events(file, names));
+    let mut reader = RecordReader::new(&mut set, Engine::Perf, &events(file, names));
     let (mut at, end) = (word(file, 40), word(file, 40) + word(file, 48));
     let (mut last, mut moment) = (0, 0);
     while at < end {
@@ -51,13 +51,13 @@ fn replay(file: &[u8], names: &[String], deal: &[(usize, bool)], root: u32) -> (
         }
         let (cpu, read) = deal[moment % deal.len()];
         if read || kernels[cpu].free_space() < size as u64 {
-            gather.round(&rings);
+            reader.round(&rings);
         }
         assert!(kernels[cpu].write(kind, misc, body));
         at += size;
     }
-    gather.round(&rings);
-    let report = gather.finish(root, 0.0, 0.0);
+    reader.round(&rings);
+    let report = reader.finish(root, 0.0, 0.0);
     (set, report)
 }
 
@@ -152,7 +152,7 @@ fn a_recording_by_our_own_attributes_is_read() {
     let (kernels, rings): (Vec<Kernel>, Vec<Ring>) = (0..CPUS).map(|_| buffer(1 << 14, 0)).unzip();
     let mut script = Script { kernels };
     let mut set = VectorSet::default();
-    let mut gather = Gather::new(&mut set, Engine::Lbr, &events);
+    let mut reader = RecordReader::new(&mut set, Engine::Lbr, &events);
 
     const EXEC: u16 = 1 << 13;
     const BUILD_ID: u16 = 1 << 14;
@@ -184,10 +184,10 @@ fn a_recording_by_our_own_attributes_is_read() {
     );
     // A thread, a child on another processor, its end; the buffers are read while that goes on.
     script.tell((0, 5, 21), 7, 0, &[pair(5, 5), pair(6, 5), 21], None);
-    gather.round(&rings);
+    reader.round(&rings);
     script.sample(2, (5, 6), 30, 1_003, &[(0x40_1040, 0x40_1000, 2)]);
     script.tell((1, 5, 35), 7, 0, &[pair(8, 5), pair(8, 5), 35], None);
-    gather.round(&rings);
+    reader.round(&rings);
     script.sample(2, (8, 8), 40, 2_001, &[(0x40_1044, 0x40_1004, 2)]);
     script.tell((2, 8, 50), 3, EXEC, &[pair(8, 8)], Some("other"));
     script.sample(2, (8, 8), 51, 2_001, &[(0x40_1044, 0x40_1004, 2)]);
@@ -195,14 +195,14 @@ fn a_recording_by_our_own_attributes_is_read() {
     script.tell((1, 5, 52), 5, 0, &[52, SAMPLER + 1, SAMPLER + 1], None);
     script.tell((1, 5, 53), 2, 0, &[TRACKER + 1, 4], None);
     script.tell((2, 8, 60), 4, 0, &[pair(8, 5), pair(8, 5), 60], None);
-    gather.round(&rings);
+    reader.round(&rings);
 
-    let arrived = gather.arrived();
+    let arrived = reader.arrived();
     assert_eq!(
         (arrived.records, arrived.samples, arrived.events, arrived.lost),
         (12, 4, 6_008, 4)
     );
-    let report = gather.finish(5, 1.5, 0.25);
+    let report = reader.finish(5, 1.5, 0.25);
     assert_eq!((report.samples, report.vectors, report.branches), (4, 4, 5));
     assert_eq!((report.lost, report.throttled, report.empty_entries), (4, 1, 1));
     assert_eq!((report.malformed, report.damage), (0, None));

@@ -49,8 +49,8 @@ fn compute_until(bursts: u64, seconds: f64, overhead: f64) -> common::Run {
     let mut repeats = 20;
     loop {
         let run = compare_fixture(overhead, "compute", &["3", &repeats.to_string()]);
-        let is_enough = run.stats.bursts >= bursts && run.stats.program_cpu_seconds >= seconds;
-        if is_enough || repeats > 10_000 {
+        let is_met = run.stats.bursts >= bursts && run.stats.program_cpu_seconds >= seconds;
+        if is_met || repeats > 10_000 {
             return run;
         }
         repeats *= 4;

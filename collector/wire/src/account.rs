@@ -109,12 +109,12 @@ pub struct Account {
     /// CPU time that breakpoints have taken so far, an estimate that is reported at once.
     pub coverage_ns: AtomicU64,
     /// Processes that may have loaded libraries without their being observed.
-    pub blind: AtomicU64,
+    pub may_load_unobserved: AtomicU64,
     /// Those of them with breakpoints in which the dynamic loader could not be watched.
-    pub unwatched: AtomicU64,
+    pub loader_not_watched: AtomicU64,
     /// Processes with breakpoints or without that could not note which modules they have: none of what they executed is
     /// known.
-    pub unnoted: AtomicU64,
+    pub modules_unknown: AtomicU64,
     /// Threads that could have had bursts in processes without a shard.
     pub threads: AtomicU64,
     /// Threads that could not.
@@ -159,9 +159,9 @@ impl Default for Account {
             unsampled_cpu_ns: AtomicU64::default(),
             unsampled_own_ns: AtomicU64::default(),
             coverage_ns: AtomicU64::default(),
-            blind: AtomicU64::default(),
-            unwatched: AtomicU64::default(),
-            unnoted: AtomicU64::default(),
+            may_load_unobserved: AtomicU64::default(),
+            loader_not_watched: AtomicU64::default(),
+            modules_unknown: AtomicU64::default(),
             threads: AtomicU64::default(),
             threads_without_tick: AtomicU64::default(),
             written: AtomicU64::default(),
@@ -355,7 +355,7 @@ impl Account {
             return false;
         };
         slot.processes.fetch_add(1, Relaxed);
-        self.blind.fetch_add(1, Relaxed);
+        self.may_load_unobserved.fetch_add(1, Relaxed);
         true
     }
 
@@ -667,7 +667,7 @@ mod tests {
         assert!(account.count_unobserved(7 << 32) && account.count_unobserved(7 << 32));
         assert!(!account.count_unobserved(8 << 32));
         assert_eq!(account.unobserved().collect::<Vec<_>>(), [(7 << 32, 2)]);
-        assert_eq!(account.blind.load(Relaxed), 2);
+        assert_eq!(account.may_load_unobserved.load(Relaxed), 2);
         // More than there is room for.
         for signature in 0..100 {
             account.remember_modules(signature << 32 | 1);

@@ -213,7 +213,7 @@ struct Layout {
     sites: usize,
     functions: usize,
     hits: usize,
-    lapsed: usize,
+    removed_unhit: usize,
     exposures: usize,
     armed: usize,
     first_hits: usize,
@@ -228,8 +228,8 @@ impl Layout {
         let at_sites = aligned(table + pages * size_of::<Page>());
         let functions = aligned(at_sites + sites * size_of::<Site>());
         let hits = aligned(functions + sites * size_of::<u32>());
-        let lapsed = aligned(hits + sites * size_of::<AtomicU32>());
-        let exposures = lapsed + sites.div_ceil(64) * size_of::<AtomicU64>();
+        let removed_unhit = aligned(hits + sites * size_of::<AtomicU32>());
+        let exposures = removed_unhit + sites.div_ceil(64) * size_of::<AtomicU64>();
         let armed = exposures + sites * size_of::<AtomicU64>();
         let first_hits = armed + sites * size_of::<AtomicU64>();
         Self {
@@ -237,7 +237,7 @@ impl Layout {
             sites: at_sites,
             functions,
             hits,
-            lapsed,
+            removed_unhit,
             exposures,
             armed,
             first_hits,
@@ -370,8 +370,8 @@ impl Plan {
     }
 
     /// By site, one bit each: whether the breakpoint was removed in a process without having been hit there.
-    pub fn lapsed(&self) -> &'static [AtomicU64] {
-        self.part(self.layout.lapsed, (self.sites as usize).div_ceil(64))
+    pub fn removed_unhit(&self) -> &'static [AtomicU64] {
+        self.part(self.layout.removed_unhit, (self.sites as usize).div_ceil(64))
     }
 
     /// By site: for how long it was armed again, by the recording's clock, the program's CPU time in nanoseconds.
@@ -444,20 +444,20 @@ impl Plan {
     }
 
     /// Hits of a site while it was armed again. `None`: it is armed for the first time.
-    pub fn hits_again(&self, site: usize) -> Option<u32> {
+    pub fn hits_while_rearmed(&self, site: usize) -> Option<u32> {
         let hits = self.hits().get(site)?.load(Relaxed);
-        // The first hit removed it, if it had not lapsed before.
-        if self.has_lapsed(site) {
+        // The first hit removed it, if it had not removed_unhit before.
+        if self.was_removed_unhit(site) {
             Some(hits)
         } else {
             hits.checked_sub(1)
         }
     }
 
-    /// Whether a site should be armed again: it was hit or has lapsed, is not armed, and neither rare nor frequent for
+    /// Whether a site should be armed again: it was hit or has removed_unhit, is not armed, and neither rare nor frequent for
     /// certain.
     pub fn is_undecided(&self, site: usize) -> bool {
-        let Some(again) = self.hits_again(site) else {
+        let Some(again) = self.hits_while_rearmed(site) else {
             return false;
         };
         if self.armed().get(site).is_none_or(|armed| armed.load(Relaxed) != 0) {
@@ -477,15 +477,15 @@ impl Plan {
     }
 
     /// Notes that a breakpoint was removed without a hit.
-    pub fn note_lapse(&self, site: usize) {
-        if let Some(word) = self.lapsed().get(site / 64) {
+    pub fn note_removed_unhit(&self, site: usize) {
+        if let Some(word) = self.removed_unhit().get(site / 64) {
             word.fetch_or(1 << (site % 64), Relaxed);
         }
     }
 
     /// Whether a breakpoint was removed without a hit in any process.
-    pub fn has_lapsed(&self, site: usize) -> bool {
-        self.lapsed()
+    pub fn was_removed_unhit(&self, site: usize) -> bool {
+        self.removed_unhit()
             .get(site / 64)
             .is_some_and(|word| word.load(Relaxed) >> (site % 64) & 1 != 0)
     }
@@ -535,12 +535,12 @@ mod tests {
         assert_eq!(plan.functions(), [7; 3]);
         plan.note_hit(1, 5, || 3);
         plan.note_hit(1, 5, || 4);
-        plan.note_lapse(2);
+        plan.note_removed_unhit(2);
         plan.note_hit(99, 5, || 3);
         plan.note_failure(Failure::Traced);
         assert_eq!([0, 1, 2].map(|at| plan.was_hit(at)), [false, true, false]);
         assert_eq!([0, 1, 2].map(|at| plan.first_hits()[at].load(Relaxed)), [0, 3, 0]);
-        assert_eq!([0, 1, 2].map(|at| plan.has_lapsed(at)), [false, false, true]);
+        assert_eq!([0, 1, 2].map(|at| plan.was_removed_unhit(at)), [false, false, true]);
         assert_eq!(plan.head().failures[Failure::Traced as usize].load(Relaxed), 1);
         // Too short, or something else.
         // SAFETY: as above.
@@ -582,11 +582,11 @@ mod tests {
         plan.note_hit(1, 2 * second, || 3);
         assert!(!plan.is_undecided(1));
         // Removed without a hit.
-        plan.note_lapse(2);
+        plan.note_removed_unhit(2);
         assert!(plan.is_undecided(2) && plan.begin_exposure(2, second));
-        assert_eq!(plan.hits_again(2), Some(0));
+        assert_eq!(plan.hits_while_rearmed(2), Some(0));
         plan.note_hit(2, 2 * second, || 3);
-        assert_eq!(plan.hits_again(2), Some(1));
+        assert_eq!(plan.hits_while_rearmed(2), Some(1));
         assert!(!plan.is_undecided(2), "once in a second");
     }
 

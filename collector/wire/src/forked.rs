@@ -6,17 +6,17 @@
 //!
 //! # The estimator
 //! Let `mean` be the mean CPU time between two ticks that the budget allows. A child is *chosen* with a probability
-//! `p`, whatever it will do. While it is *young*, which means that its CPU time is below [`Youth::end_ns`],
+//! `p`, whatever it will do. In its *early part*, while its CPU time is below [`EarlySampling::end_ns`],
 //! - a chosen child has exact ticks, `p · mean` apart in the mean;
 //! - any other child has none.
 //!
 //! After that, every child has exact ticks, `mean` apart in the mean. So the expected rate of ticks is `1 / mean` at
-//! each age of each child: `p · 1 / (p · mean)` in its youth, and `1 / mean` later. Bursts need no weights, prefork
+//! each age of each child: `p · 1 / (p · mean)` in its early part, and `1 / mean` later. Bursts need no weights, prefork
 //! servers and shells can be in one recording, and neither the length of a child nor what it does at which age affects
 //! the rate.
 //!
 //! All intervals are exponential, so a child that was not chosen knows from the start when its first tick is due: an
-//! interval after its youth. Its timer fires that interval after its *start*, and the length of youth is the time that
+//! interval after its early part. Its timer fires that interval after its *start*, and the length of the early part is the time that
 //! a timer may be late.
 
 use crate::account::interval;
@@ -27,16 +27,16 @@ pub const MIN_PROBABILITY: f64 = 1.0 / 64.0;
 /// that runs in short slices may escape a few of them.
 const LATE_TICKS: u64 = 4;
 
-/// How a child, or one of its threads, is sampled in its youth.
+/// How a child, or one of its threads, is sampled in its early part.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Youth {
+pub struct EarlySampling {
     /// CPU time at which it ends, in nanoseconds.
     pub end_ns: u64,
     /// The probability with which the child was chosen.
     pub probability: f64,
 }
 
-impl Youth {
+impl EarlySampling {
     /// That of a thread whose process always has exact ticks.
     pub const NONE: Self = Self {
         end_ns: 0,
@@ -58,7 +58,7 @@ impl Youth {
         if dense <= left {
             dense
         } else {
-            // What is beyond the end of youth is exponential again, and only has to be stretched.
+            // What is beyond the end of the early part is exponential again, and only has to be stretched.
             left + (dense - left) / self.probability
         }
     }
@@ -91,23 +91,23 @@ mod tests {
     const KERNEL_TICK: u64 = 4_000_000;
 
     /// Ages at which a child of a length has ticks. The timer is late by up to four kernel ticks.
-    fn ticks(youth: &Youth, length_ns: f64, random: &mut Random, mut tick: impl FnMut(f64)) {
-        let is_chosen = random.fraction() < youth.probability;
+    fn ticks(early: &EarlySampling, length_ns: f64, random: &mut Random, mut tick: impl FnMut(f64)) {
+        let is_chosen = random.fraction() < early.probability;
         let mut age = if is_chosen {
-            youth.interval(0, MEAN, random.fraction())
+            early.interval(0, MEAN, random.fraction())
         } else {
-            let late = youth.late(MEAN, random.fraction());
-            let fires = late.timer_ns as f64 + random.fraction() * youth.end_ns as f64;
+            let late = early.late(MEAN, random.fraction());
+            let fires = late.timer_ns as f64 + random.fraction() * early.end_ns as f64;
             if fires > length_ns {
                 return;
             }
             assert!(fires <= late.due_ns as f64);
             late.due_ns as f64
         };
-        let youth = if is_chosen { *youth } else { Youth::NONE };
+        let early = if is_chosen { *early } else { EarlySampling::NONE };
         while age < length_ns {
             tick(age);
-            age += youth.interval(age as u64, MEAN, random.fraction());
+            age += early.interval(age as u64, MEAN, random.fraction());
         }
     }
 
@@ -115,7 +115,7 @@ mod tests {
     fn every_age_of_every_child_has_the_same_rate() {
         let mut random = Random::from_seed(1, 0);
         for probability in [MIN_PROBABILITY, 0.2, 1.0] {
-            let youth = Youth::new(KERNEL_TICK, probability);
+            let early = EarlySampling::new(KERNEL_TICK, probability);
             // Subshells, builds, prefork servers, and a mixture.
             for (lengths, children) in [
                 (&[0.25e6][..], 4_000_000),
@@ -129,7 +129,7 @@ mod tests {
                 let (mut seen, mut lived) = ([0u64; 10], [0.0; 10]);
                 for child in 0..children {
                     let length = lengths[child % lengths.len()];
-                    ticks(&youth, length, &mut random, |age| {
+                    ticks(&early, length, &mut random, |age| {
                         seen[(age / longest * 10.0) as usize] += 1
                     });
                     for (part, lived) in lived.iter_mut().enumerate() {
@@ -141,7 +141,7 @@ mod tests {
                     let expected = lived / MEAN;
                     let deviation = (*seen as f64 - expected) / expected.sqrt();
                     // A chosen child may have several ticks: more than Poisson's variance, by their number.
-                    let clustering = 1.0 + longest.min(youth.end_ns as f64) / (MEAN * probability);
+                    let clustering = 1.0 + longest.min(early.end_ns as f64) / (MEAN * probability);
                     assert!(
                         deviation.abs() < 5.0 * clustering.sqrt(),
                         "p = {probability}, {lengths:?}: {seen} ticks, {expected} expected"
@@ -152,25 +152,25 @@ mod tests {
     }
 
     #[test]
-    fn intervals_go_on_where_youth_ends() {
-        let youth = Youth::new(KERNEL_TICK, 0.25);
-        assert_eq!(youth.end_ns, 16_000_000);
-        // Within youth, and beyond it.
+    fn intervals_go_on_where_the_early_part_ends() {
+        let early = EarlySampling::new(KERNEL_TICK, 0.25);
+        assert_eq!(early.end_ns, 16_000_000);
+        // Within the early part, and beyond it.
         let uniform = |ns: f64| 1.0 - (-ns / (MEAN * 0.25)).exp();
-        assert!((youth.interval(1_000_000, MEAN, uniform(3e6)) - 3e6).abs() < 1.0);
-        assert!((youth.interval(1_000_000, MEAN, uniform(17e6)) - (15e6 + 4.0 * 2e6)).abs() < 1.0);
-        assert!((youth.interval(20_000_000, MEAN, uniform(5e6)) - 20e6).abs() < 1.0);
-        assert_eq!(Youth::NONE.interval(0, MEAN, 0.0), 0.0);
-        let late = youth.late(MEAN, 0.0);
+        assert!((early.interval(1_000_000, MEAN, uniform(3e6)) - 3e6).abs() < 1.0);
+        assert!((early.interval(1_000_000, MEAN, uniform(17e6)) - (15e6 + 4.0 * 2e6)).abs() < 1.0);
+        assert!((early.interval(20_000_000, MEAN, uniform(5e6)) - 20e6).abs() < 1.0);
+        assert_eq!(EarlySampling::NONE.interval(0, MEAN, 0.0), 0.0);
+        let late = early.late(MEAN, 0.0);
         assert_eq!((late.timer_ns, late.due_ns), (1, 16_000_000));
     }
 
     #[test]
     fn strange_numbers_are_limited() {
-        assert_eq!(Youth::new(0, f64::NAN.max(0.0)).end_ns, 4_000_000);
-        assert_eq!(Youth::new(u64::MAX, 7.0).probability, 1.0);
-        assert_eq!(Youth::new(u64::MAX, 7.0).end_ns, 40_000_000);
-        let late = Youth::NONE.late(f64::MAX, 0.999);
+        assert_eq!(EarlySampling::new(0, f64::NAN.max(0.0)).end_ns, 4_000_000);
+        assert_eq!(EarlySampling::new(u64::MAX, 7.0).probability, 1.0);
+        assert_eq!(EarlySampling::new(u64::MAX, 7.0).end_ns, 40_000_000);
+        let late = EarlySampling::NONE.late(f64::MAX, 0.999);
         assert!(late.due_ns >= late.timer_ns);
     }
 }

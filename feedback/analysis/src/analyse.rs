@@ -20,8 +20,8 @@ use pleach_ball_larus::Path;
 use pleach_collector::vector::{Burst, Compressed, Engine, Process, VectorSet};
 use pleach_profile::summary::{HOT_CUTOFF, ProfileSummary};
 use pleach_profile::{
-    Anchor, CallTargets, CalledPath, EstimatedPath, FunctionProfile, MemoryLengths, PathWindow, Profile, Provenance,
-    RecordedModule,
+    Anchor, CallCrossingPath, CallTargets, EstimatedPath, FunctionProfile, MemoryLengths, PathWindow, Profile,
+    Provenance, RecordedModule,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -384,14 +384,14 @@ fn add_paths(evidence: &partial_paths::Evidence, anchor: Anchor, graphs: &Graphs
 }
 
 /// Paths from the entry with the last blocks of their callers, and their estimated executions.
-fn called(observed: &FunctionEvidence, paths: &[EstimatedPath]) -> Vec<CalledPath> {
+fn called(observed: &FunctionEvidence, paths: &[EstimatedPath]) -> Vec<CallCrossingPath> {
     let known: FxHashSet<&Path> = paths.iter().map(|p| &p.path).collect();
     let least = paths.iter().map(|p| p.count).sum::<f64>() * PathWindow::MIN_SHARE;
     let all = observed
         .called
         .sorted()
         .into_iter()
-        .map(|(caller, path, times)| CalledPath {
+        .map(|(caller, path, times)| CallCrossingPath {
             caller: caller.clone(),
             path: path.clone(),
             count: times * SCALE,

@@ -35,7 +35,7 @@ pub fn certain_lengths(operation: &MemoryLengths) -> &[(u64, u64)] {
 
 /// Executions of the operation, with one burst more, of other lengths: that no burst showed another length does not prove
 /// that there is none.
-pub fn total_with_doubt(operation: &MemoryLengths) -> u64 {
+pub fn total_with_one_more_burst(operation: &MemoryLengths) -> u64 {
     let total = operation.total();
     total.saturating_add(total / operation.bursts.max(1))
 }
@@ -58,7 +58,7 @@ mod tests {
         assert!(certain_lengths(&operation(1, &[(8, 5000)], 0)).is_empty());
         assert_eq!(certain_lengths(&operation(2, &[(8, 5000)], 0)), [(8, 5000)]);
         assert_eq!(certain_lengths(&operation(0, &[], 0)), []);
-        assert_eq!(total_with_doubt(&operation(2, &[(8, 5000)], 0)), 7500);
+        assert_eq!(total_with_one_more_burst(&operation(2, &[(8, 5000)], 0)), 7500);
     }
 
     #[test]

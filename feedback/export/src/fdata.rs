@@ -241,7 +241,7 @@ fn written(end: End, binary: &Binary, names: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pleach_annotate::binary::{Architecture, CodeSegment};
+    use pleach_annotate::binary::{Architecture, ExecutableSegment};
     use pleach_collector::vector::{BranchFacts, Burst, EndReason, Engine, EventId, HardwareSample, Prediction};
 
     const MODULE: ModuleId = ModuleId(0);
@@ -275,7 +275,7 @@ mod tests {
             build_id: None,
             symbols: vec![symbol("f", 0, 16, None), symbol("g", 27, 1, Some(0))],
             files: vec!["a b.c".to_owned()],
-            code: vec![CodeSegment {
+            code: vec![ExecutableSegment {
                 address: Address(0),
                 file_offset: 0,
                 bytes,

@@ -8,7 +8,7 @@ use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId, ModuleH
 use pleach_annotate::manifest::{Anchor, decode_graph};
 use pleach_profile::sums::{FunctionSums, PathSum, PredictionSum, RunSums};
 use pleach_profile::{
-    BranchPrediction, CallTargets, CalledPath, Caller, Covered, EstimatedPath, Executions, FunctionProfile,
+    BranchPrediction, CallCrossingPath, CallTargets, Caller, Covered, EstimatedPath, Executions, FunctionProfile,
     MemoryLengths, PathWindow, Profile, Provenance, RecordedModule,
 };
 use rustc_hash::FxHashMap;
@@ -450,7 +450,7 @@ impl Function {
                 if is_sum {
                     sums.called.insert((caller.clone(), path.clone()), sum);
                 }
-                f.called.push(CalledPath { caller, path, count });
+                f.called.push(CallCrossingPath { caller, path, count });
             }
             _ => {
                 let block = BlockIndex(row.index()?);

@@ -16,7 +16,7 @@
 /// Newton steps towards the best λ and μ. Any λ and μ give a valid bound.
 const STEPS: u32 = 30;
 /// An improvement of the exponent that is worth no further step.
-const ENOUGH_PRECISION: f64 = 1e-3;
+const TOLERANCE: f64 = 1e-3;
 
 /// The logarithm of a bound of the probability that chance gives `part` so much larger a mean than `others`. Values are
 /// in 0…1. 0 if the mean is not larger, or the bound says nothing.
@@ -64,7 +64,7 @@ pub fn log_probability(part: &[f64], others: &[f64]) -> f64 {
         };
         let gain = best - found;
         ((tilt, shift), best) = (next, found);
-        if gain < ENOUGH_PRECISION {
+        if gain < TOLERANCE {
             break;
         }
     }

@@ -39,7 +39,7 @@ pub struct FunctionProfile {
     pub windows: Vec<PathWindow>,
     /// Paths from the function's entry with the blocks that their callers executed before, in order. The paths are in
     /// `paths`.
-    pub called: Vec<CalledPath>,
+    pub called: Vec<CallCrossingPath>,
     /// Predictions of branches, in block order. Branches without samples are not listed.
     pub predictions: Vec<BranchPrediction>,
     /// What the recording proves or predicts about the execution of each block, in block order; empty if coverage was
@@ -124,7 +124,7 @@ pub struct PathWindow {
 
 /// A path from a function's entry and its caller's path: a call-crossing path (feedback/ALGORITHMS.md, Path crediting).
 #[derive(Clone, PartialEq, Debug)]
-pub struct CalledPath {
+pub struct CallCrossingPath {
     /// The end of the caller's path.
     pub caller: Caller,
     /// The path.

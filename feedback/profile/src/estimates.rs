@@ -26,7 +26,7 @@
 //! [`FunctionProfile::paths`].
 
 use super::bytes::{RecordReader, push_difference, push_number, stored};
-use super::data::{CalledPath, Caller, Covered, EstimatedPath, Executions, FunctionProfile, PathWindow};
+use super::data::{CallCrossingPath, Caller, Covered, EstimatedPath, Executions, FunctionProfile, PathWindow};
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId, ModuleHash};
 use pleach_ball_larus::{End, Path, Start};
 use rustc_hash::FxHashMap;
@@ -81,7 +81,7 @@ pub(super) fn unstorable(function: &FunctionProfile) -> Option<&'static str> {
     if windows.windows(2).any(|pair| pair[0].0 == pair[1].0) {
         return Some("a window of paths occurs twice");
     }
-    let senseless = |c: &CalledPath| {
+    let senseless = |c: &CallCrossingPath| {
         c.caller.before.len() > MAX_CALLER_BLOCKS
             || !positions.contains_key(&c.path)
             || !(c.count.is_finite() && c.count >= 0.0)
@@ -113,8 +113,11 @@ fn windows_in_order(windows: &[PathWindow], positions: &FxHashMap<&Path, u32>) -
 }
 
 /// Called paths as callers and positions of paths, sorted by them, with their counts.
-fn called_in_order<'f>(called: &'f [CalledPath], positions: &FxHashMap<&Path, u32>) -> Vec<(&'f Caller, u32, f64)> {
-    let entry = |c: &'f CalledPath| Some((&c.caller, *positions.get(&c.path)?, c.count));
+fn called_in_order<'f>(
+    called: &'f [CallCrossingPath],
+    positions: &FxHashMap<&Path, u32>,
+) -> Vec<(&'f Caller, u32, f64)> {
+    let entry = |c: &'f CallCrossingPath| Some((&c.caller, *positions.get(&c.path)?, c.count));
     let mut all: Vec<_> = called.iter().filter_map(entry).collect();
     all.sort_unstable_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
     all
@@ -173,7 +176,7 @@ pub(super) fn encode(function: &FunctionProfile, out: &mut Vec<u8>) {
 pub(super) struct Estimates {
     pub paths: Vec<EstimatedPath>,
     pub windows: Vec<PathWindow>,
-    pub called: Vec<CalledPath>,
+    pub called: Vec<CallCrossingPath>,
     pub coverage: Vec<Covered>,
     pub counted: Vec<Executions>,
 }
@@ -214,9 +217,12 @@ pub(super) fn decode(reader: &mut RecordReader<'_>, blocks: usize) -> Result<Est
     })
 }
 
-fn decode_called(reader: &mut RecordReader<'_>, paths: &[EstimatedPath]) -> Result<Vec<CalledPath>, &'static str> {
+fn decode_called(
+    reader: &mut RecordReader<'_>,
+    paths: &[EstimatedPath],
+) -> Result<Vec<CallCrossingPath>, &'static str> {
     let count = reader.number()?;
-    let mut called: Vec<CalledPath> = Vec::with_capacity((count as usize).min(reader.bytes.len() / 26));
+    let mut called: Vec<CallCrossingPath> = Vec::with_capacity((count as usize).min(reader.bytes.len() / 26));
     let mut before = None;
     for _ in 0..count {
         let id = FunctionId {
@@ -253,7 +259,7 @@ fn decode_called(reader: &mut RecordReader<'_>, paths: &[EstimatedPath]) -> Resu
             return Err("a called path's count is not a number");
         }
         before = key;
-        called.push(CalledPath { caller, path, count });
+        called.push(CallCrossingPath { caller, path, count });
     }
     Ok(called)
 }

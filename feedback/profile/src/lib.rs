@@ -36,7 +36,7 @@ pub mod sums;
 pub mod write;
 
 pub use data::{
-    BranchPrediction, CallTargets, CalledPath, Caller, Covered, EstimatedPath, Executions, FunctionProfile,
+    BranchPrediction, CallCrossingPath, CallTargets, Caller, Covered, EstimatedPath, Executions, FunctionProfile,
     MemoryLengths, PathWindow, Profile, Provenance, RecordedModule,
 };
 pub use pleach_annotate::manifest::Anchor;

@@ -10,7 +10,7 @@
 //! [`sums`](crate::sums): two LEB128 numbers, the low 64 bits first.
 
 use super::bytes::{RecordReader, push_number};
-use super::data::{CalledPath, FunctionProfile, PathWindow};
+use super::data::{CallCrossingPath, FunctionProfile, PathWindow};
 use super::sums::{FunctionSums, MAX_SUM, PathSum, PredictionSum};
 use pleach_ball_larus::Path;
 use std::collections::BTreeMap;
@@ -48,7 +48,7 @@ pub(super) fn encode(function: &FunctionProfile, out: &mut Vec<u8>) {
     push_sums(out, windows.iter().map(|w| sums.windows.get(&w.paths)), |out, sum| {
         push_wide(out, *sum)
     });
-    let mut called: Vec<&CalledPath> = function.called.iter().collect();
+    let mut called: Vec<&CallCrossingPath> = function.called.iter().collect();
     called.sort_unstable_by(|a, b| (&a.caller, &a.path).cmp(&(&b.caller, &b.path)));
     let by_key: BTreeMap<_, _> = sums
         .called
@@ -108,7 +108,7 @@ pub(super) fn decode(reader: &mut RecordReader<'_>, function: &FunctionProfile) 
         Ok(())
     })?;
     read_sums(reader, function.called.len(), |reader, at| {
-        let CalledPath { caller, path, .. } = function.called[at].clone();
+        let CallCrossingPath { caller, path, .. } = function.called[at].clone();
         sums.called.insert((caller, path), wide(reader)?);
         Ok(())
     })?;

@@ -373,7 +373,7 @@ impl<'p> Known<'p> {
             }
         };
         for (block, &count) in executed() {
-            if let Some(reason) = self.doubt(old, block) {
+            if let Some(reason) = self.cold_reason(old, block) {
                 add(reason, count);
             }
         }
@@ -387,7 +387,7 @@ impl<'p> Known<'p> {
     }
 
     /// Why the compiler gives no priority to a block, if so.
-    fn doubt(&self, old: &FunctionProfile, block: usize) -> Option<Reason> {
+    fn cold_reason(&self, old: &FunctionProfile, block: usize) -> Option<Reason> {
         let count = old.blocks.get(block).copied().unwrap_or(0);
         let state = old.coverage.get(block).copied().unwrap_or_default();
         match count {
@@ -399,11 +399,11 @@ impl<'p> Known<'p> {
     }
 
     /// Executions by which the likeliest successor of a branch exceeds the one that was likeliest before. Successors
-    /// that are in doubt are counted as blocks.
+    /// that are in cold_reason are counted as blocks.
     fn other_directions(&self, old: &FunctionProfile, new: &FunctionProfile, graph: &Cfg) -> u64 {
         let mut sum = 0u64;
         for (block, base) in graph.edge_bases().iter().map(|&base| base as usize).enumerate() {
-            if self.doubt(old, block).is_some() {
+            if self.cold_reason(old, block).is_some() {
                 continue;
             }
             // Slots with one target are one direction.
@@ -413,7 +413,7 @@ impl<'p> Known<'p> {
                 let known = directions.entry(to.0).or_default();
                 *known = [known[0].saturating_add(counts[0]), known[1].saturating_add(counts[1])];
             }
-            directions.retain(|&to, _| self.doubt(old, to as usize).is_none());
+            directions.retain(|&to, _| self.cold_reason(old, to as usize).is_none());
             let most = directions.values().map(|counts| counts[1]).max();
             let expected = directions
                 .values()

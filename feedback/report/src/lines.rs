@@ -246,7 +246,7 @@ impl SourceFiles {
     }
 
     /// Makes a line that was not executed unknown: it has code of a block that may have been.
-    pub fn doubt(&mut self, file: &Path, line: u32) {
+    pub fn mark_unknown_if_not_executed(&mut self, file: &Path, line: u32) {
         let Some(file) = self.files.get_mut(file) else { return };
         let parts = file
             .columns

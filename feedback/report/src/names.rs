@@ -92,14 +92,14 @@ fn cut(name: &str, columns: usize) -> String {
 
 /// A way to name a function.
 #[derive(Clone, Copy)]
-enum Way {
+enum NameMatch {
     Exact,
     Demangled,
     End,
     WithoutArguments,
 }
 
-impl Way {
+impl NameMatch {
     fn fits(self, linkage: &str, id: &str, wanted: &str) -> bool {
         match self {
             Self::Exact => linkage == wanted || id == wanted,
@@ -133,7 +133,12 @@ pub fn meant<T>(
     name_of: impl for<'t> Fn(&'t T) -> (&'t str, String),
     wanted: &str,
 ) -> Result<Vec<T>, Vec<String>> {
-    for way in [Way::Exact, Way::Demangled, Way::End, Way::WithoutArguments] {
+    for way in [
+        NameMatch::Exact,
+        NameMatch::Demangled,
+        NameMatch::End,
+        NameMatch::WithoutArguments,
+    ] {
         let found: Vec<T> = functions
             .clone()
             .filter(|function| {

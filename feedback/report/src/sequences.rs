@@ -1,5 +1,5 @@
 //! Paths in sequence: k-iteration paths (windows of consecutive paths of one activation), and call-crossing paths (the
-//! caller's path, then the callee's). [`Windows`] and [`CalledPaths`] are the reports of `pleach paths --windows` and
+//! caller's path, then the callee's). [`Windows`] and [`CallCrossingPaths`] are the reports of `pleach paths --windows` and
 //! `--called`.
 //!
 //! Their counts are estimated from those of single paths and from the probability of the next path where a burst shows
@@ -8,7 +8,7 @@
 mod called;
 mod windows;
 
-pub use called::{CalledPaths, CalledRow};
+pub use called::{CallCrossingPaths, CalledRow};
 pub use windows::{WindowRow, Windows};
 
 use super::paths::ending;

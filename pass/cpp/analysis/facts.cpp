@@ -39,7 +39,7 @@ void pleach_target(LLVMModuleRef M, PleachTarget *Out) {
 void pleach_instruction_facts(LLVMValueRef V, PleachInstructionFacts *Facts) {
   Instruction *I = unwrap<Instruction>(V);
   *Facts = {};
-  Facts->Counts = !I->isDebugOrPseudoInst();
+  Facts->IsRealInstruction = !I->isDebugOrPseudoInst();
   Facts->IsEHPad = I->isEHPad();
   // The line in the function itself: inlined code may be from another file.
   if (const DILocation *Loc = I->getDebugLoc()) {

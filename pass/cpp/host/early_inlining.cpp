@@ -237,7 +237,7 @@ static void raiseEntryCounts(Module &M, FunctionAnalysisManager &FAM) {
 }
 
 // Reveals the profile to the inliner.
-struct PleachRevealProfilePass : PassInfoMixin<PleachRevealProfilePass> {
+struct PleachEnableProfileSummaryPass : PassInfoMixin<PleachEnableProfileSummaryPass> {
   static bool isRequired() { return true; } // otherwise the attributes would remain
 
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
@@ -336,4 +336,4 @@ void pleachInlineSmallCallees(ModulePassManager &MPM, ThinOrFullLTOPhase Phase, 
 
 void pleachInlineOnlyCalls(CGSCCPassManager &CGPM) { CGPM.addPass(PleachInlineOnlyCallsPass()); }
 
-void pleachRevealProfile(ModulePassManager &MPM) { MPM.addPass(PleachRevealProfilePass()); }
+void pleachEnableProfileSummary(ModulePassManager &MPM) { MPM.addPass(PleachEnableProfileSummaryPass()); }

@@ -38,7 +38,7 @@ cl::opt<std::string> Id("pleach-id", cl::Hidden, cl::value_desc("digest"),
                         cl::desc("Identifies the contents of profile and plugin"));
 cl::opt<bool> Salvage("pleach-salvage", cl::init(true),
                       cl::desc("Use the profiles of older versions of functions that changed (default: on)"));
-cl::opt<bool> JoinConditions("pleach-join-conditions", cl::init(true), cl::Hidden,
+cl::opt<bool> UnweightLogicalSelects("pleach-unweight-logical-selects", cl::init(true), cl::Hidden,
                              cl::desc("Leave conditions that are joined by && or || to instruction selection"));
 cl::opt<bool> Promote("pleach-icall-promotion", cl::init(true), cl::Hidden,
                       cl::desc("Promote indirect calls with profiled targets"));
@@ -71,10 +71,10 @@ cl::opt<unsigned> SuperblockStage(
     "pleach-superblock-stage", cl::init(2), cl::Hidden,
     cl::desc("Stage that forms superblocks: 0 before inlining, 1 before vectorisation, 2 at the end"));
 cl::opt<double> SuperblockMinGain(
-    "pleach-superblock-price", cl::init(-1), cl::Hidden,
+    "pleach-superblock-min-gain", cl::init(-1), cl::Hidden,
     cl::desc("Minimum gain of a copied instruction, as a share of all executions, instead of the default"));
 cl::opt<double> SuperblockMinFunctionGain(
-    "pleach-superblock-function-gain", cl::init(-1), cl::Hidden,
+    "pleach-superblock-min-function-gain", cl::init(-1), cl::Hidden,
     cl::desc("Minimum gain of a function's superblocks, as a share of its instructions, instead of the default"));
 cl::opt<bool> SuperblocksAggressive("pleach-superblocks-aggressive", cl::Hidden,
                          cl::desc("Form superblocks wherever possible, for tests"));
@@ -121,7 +121,7 @@ void pleach_read_options(PleachOptions *Out) {
   Out->IfConversionAggressive = IfConversionAggressive;
   Out->SelectToBranch = SelectToBranch;
   Out->Salvage = Salvage;
-  Out->JoinConditions = JoinConditions;
+  Out->UnweightLogicalSelects = UnweightLogicalSelects;
   Out->AnnotateLate = AnnotateLate;
 }
 

@@ -134,7 +134,7 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
         if (UsesProfile() && Wanted.InlineSmallCallees && Level != OptimizationLevel::O0 && !isPostLink(P))
           pleachInlineSmallCallees(MPM, P, Kept);
         if (UsesProfile())
-          pleachRevealProfile(MPM);
+          pleachEnableProfileSummary(MPM);
         // clang schedules these only for its own profiles. As there, promotion runs before the
         // inliner so that promoted calls can be inlined.
         if (UsesProfile() && Wanted.PromoteIndirectCalls && Level != OptimizationLevel::O0 &&
@@ -206,7 +206,7 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
         }
         if (Name == "pleach-small-callees") {
           pleachInlineSmallCallees(MPM, ThinOrFullLTOPhase::None, Kept);
-          pleachRevealProfile(MPM);
+          pleachEnableProfileSummary(MPM);
           return true;
         }
         return false;

@@ -62,19 +62,19 @@ bool pleachLeaveShortLoops(Function &F, FunctionAnalysisManager &FAM, const Plea
     if (!L->isInnermost() || hasHint(*L))
       continue;
     const auto Iterations = getLoopEstimatedTripCount(L);
-    if (!Iterations || *Iterations >= Limits.MinVectorIterations)
+    if (!Iterations || *Iterations >= Limits.LLVMMinTripCount)
       continue;
     const bool Masked = all_of(L->blocks(), [&](const BasicBlock *BB) {
       return all_of(*BB, [&](const Instruction &I) { return isMasked(I, TTI); });
     });
     if (Masked || FAM.getResult<ScalarEvolutionAnalysis>(F).getSmallConstantTripCount(L))
       continue;
-    if (*Iterations < Limits.MinIterations)
+    if (*Iterations < Limits.MinTripCountToVectorise)
       addStringMetadataToLoop(L, Vectorise, 0);
     else
       setLoopEstimatedTripCount(L, elementsOfRegister(*L, TTI, F.getDataLayout()) > *Iterations
-                                       ? Limits.ManyIterations
-                                       : Limits.MinVectorIterations);
+                                       ? Limits.AssumedTripCount
+                                       : Limits.LLVMMinTripCount);
     Changed = true;
   }
   return Changed;

@@ -132,7 +132,7 @@ pub fn read<'ctx>(function: FunctionValue<'ctx>, facts: &mut ModuleFacts) -> Fun
         let mut instruction = unsafe { LLVMGetFirstInstruction(block.as_mut_ptr()) };
         while !instruction.is_null() {
             let facts_of = facts_of(instruction);
-            out.instructions += u32::from(facts_of.counts);
+            out.instructions += u32::from(facts_of.is_real_instruction);
             out.is_eh_pad |= facts_of.is_eh_pad != 0;
             if out.line == 0 {
                 out.line = facts_of.line;

@@ -25,7 +25,7 @@ use pleach_annotate::manifest::Anchor;
 use pleach_decide::coldness::known_blocks;
 use pleach_decide::early_inlining::inlines_only_call;
 use pleach_decide::if_conversion::{function_is_worth_converting, typical_if_conversion_gain};
-use pleach_decide::memory_lengths::{certain_lengths, total_with_doubt};
+use pleach_decide::memory_lengths::{certain_lengths, total_with_one_more_burst};
 use pleach_decide::placement::split_cold_blocks;
 use pleach_decide::stale::{MatchKind, Salvaged, evidence as stale_evidence};
 use pleach_decide::weights::{
@@ -580,7 +580,7 @@ impl Applier<'_, '_> {
                 continue;
             }
             // SAFETY: the call belongs to the module.
-            unsafe { metadata::set_memory_lengths(call, is_routine, lengths, total_with_doubt(operation)) };
+            unsafe { metadata::set_memory_lengths(call, is_routine, lengths, total_with_one_more_burst(operation)) };
             set += 1;
         }
         Ok(set)

@@ -126,6 +126,6 @@ fn joined_conditions_are_left_to_instruction_selection() {
         let select = ir.lines().find(|line| line.contains("select i1 %a, i1 %b, i1 false"));
         select.expect("a select").contains("!prof")
     };
-    assert!(is_weighted("-pleach-join-conditions=0"));
-    assert!(!is_weighted("-pleach-join-conditions=1"));
+    assert!(is_weighted("-pleach-unweight-logical-selects=0"));
+    assert!(!is_weighted("-pleach-unweight-logical-selects=1"));
 }

@@ -80,7 +80,7 @@ fn markers_change_no_code() {
     for source in [ALIKE, SOURCE] {
         let profile = crate::support::recorded(source, dir.path());
         // No superblock has such a gain.
-        let [without, with] = ["-pleach-superblocks=0", "-pleach-superblock-price=1e9"].map(|option| {
+        let [without, with] = ["-pleach-superblocks=0", "-pleach-superblock-min-gain=1e9"].map(|option| {
             let mut command = clang();
             command.args(["-O2", "-S", "-emit-llvm", "-o", "-"]);
             let ir = stdout(

@@ -13,8 +13,8 @@ use pleach_ball_larus::graph::{EdgeKind, PathGraph};
 use pleach_ball_larus::{NumberingOptions, Start};
 use pleach_papers::regions::cold::{Cold, EdgeEvidence};
 use pleach_papers::regions::credit::{EqualOptions, Portions, equal};
-use pleach_papers::regions::extension::{extended, split_piece};
-use pleach_papers::regions::matching::Ways;
+use pleach_papers::regions::extension::{extended, split_partial_path};
+use pleach_papers::regions::matching::RegionPaths;
 use pleach_papers::regions::obvious::obvious;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -152,7 +152,7 @@ fn assert_rules(cfg: &Cfg, regions: &Regions, threshold: u64) {
                 assert!(paths >= threshold, "{exit:?} could be in {region:?}");
             }
         }
-        let ways = Ways::all(regions, RegionIndex(index as u32));
+        let ways = RegionPaths::all(regions, RegionIndex(index as u32));
         let mut listed: Vec<_> = ways.paths().collect();
         listed.sort();
         assert_eq!((ways.len(), listed), (region.paths, paths));
@@ -237,7 +237,7 @@ proptest! {
                 .flat_map(|&b| successors(&cfg, b).into_iter().map(move |to| (b, to)))
                 .filter(|_| random.chance(drop))
                 .collect();
-            let ways = [Ways::all(&regions, index), Ways::without(&regions, index, |a, b| dropped.contains(&(a, b)))];
+            let ways = [RegionPaths::all(&regions, index), RegionPaths::without(&regions, index, |a, b| dropped.contains(&(a, b)))];
             let portion = any_portion(random, &regions, index, &paths);
             for (ways, dropped) in ways.iter().zip([&BTreeSet::new(), &dropped]) {
                 let is_in = |path: &&Vec<BlockIndex>| matches(&cfg, region, path, &portion, dropped);
@@ -259,7 +259,7 @@ proptest! {
         let mut portions = Portions::new();
         for index in 0..regions.all().len() as u32 {
             let index = RegionIndex(index);
-            let paths: Vec<_> = Ways::all(&regions, index).paths().collect();
+            let paths: Vec<_> = RegionPaths::all(&regions, index).paths().collect();
             for _ in 0..random.below(6) {
                 let portion = any_portion(random, &regions, index, &paths);
                 *portions.entry(portion).or_default() += random.below(200) as f64 + 1.0;
@@ -282,7 +282,7 @@ proptest! {
         for m in &matching {
             let mut unique = 0.0;
             for (portion, weight) in portions.iter().filter(|p| p.0.region == m.region) {
-                unique += if Ways::all(&regions, m.region).count(portion) == 1 { *weight } else { 0.0 };
+                unique += if RegionPaths::all(&regions, m.region).count(portion) == 1 { *weight } else { 0.0 };
             }
             prop_assert!(m.ratio() >= 1.0 && m.unique >= unique);
             prop_assert!(options.cold.is_some() || m.unique == unique);
@@ -295,7 +295,7 @@ proptest! {
         let cfg = any_graph(random);
         let regions = Regions::new(&cfg, 40);
         for index in 0..regions.all().len() as u32 {
-            let ways = Ways::all(&regions, RegionIndex(index));
+            let ways = RegionPaths::all(&regions, RegionIndex(index));
             let paths: Vec<Vec<BlockIndex>> = ways.paths().collect();
             let edges = |path: &[BlockIndex]| -> BTreeSet<(BlockIndex, Option<BlockIndex>)> {
                 let inner = path.windows(2).map(|p| (p[0], Some(p[1])));
@@ -338,12 +338,12 @@ proptest! {
         // Ends that were seen are not moved.
         let piece = PartialPath { start: None, blocks: seen.clone(), end: None };
         let joined = |extend| -> Vec<BlockIndex> {
-            split_piece(&regions, &piece, extend).into_iter().flat_map(|p| p.blocks).collect()
+            split_partial_path(&regions, &piece, extend).into_iter().flat_map(|p| p.blocks).collect()
         };
         prop_assert_eq!(joined(false), seen);
         prop_assert_eq!(joined(true), extended);
         let whole = PartialPath { start: Some(path.start), blocks: path.blocks.clone(), end: Some(path.end) };
-        prop_assert_eq!(split_piece(&regions, &whole, true), regions.split_path(&path));
+        prop_assert_eq!(split_partial_path(&regions, &whole, true), regions.split_path(&path));
     }
 }
 

@@ -31,7 +31,7 @@ pub fn note_hit(site: usize, plan: &Plan) {
 
 /// Arms some sites again. Returns whether there were any.
 pub fn tick() -> bool {
-    account::tell();
+    account::report_cpu_time();
     let counts = settings::get()
         .coverage_advance_ns
         .is_some_and(account::affords_counting);
@@ -48,7 +48,7 @@ pub fn tick() -> bool {
             let count = plan.sites().len();
             while site < count && seen < SEEN_PER_TICK && armed < ARMED_PER_TICK {
                 seen += 1;
-                let is_wanted = plan.has_lapsed(site) && !plan.was_hit(site) || counts && module.has_image();
+                let is_wanted = plan.was_removed_unhit(site) && !plan.was_hit(site) || counts && module.has_image();
                 if is_wanted && arm_again(module, &plan, site, now) {
                     armed += 1;
                 }

@@ -242,7 +242,7 @@ fn sites_around(plan: &Plan, site: usize) -> Range<usize> {
 /// would come soon. Those of functions that do not run stay.
 ///
 /// With an image, a site that another process arms at the same time may stay armed. Its hits count, the time does not.
-pub fn lapse_function(module: &Module, plan: &Plan, site: usize) {
+pub fn disarm_function(module: &Module, plan: &Plan, site: usize) {
     let range = sites_around(plan, site);
     let now = account::clock();
     for site in range {
@@ -251,7 +251,7 @@ pub fn lapse_function(module: &Module, plan: &Plan, site: usize) {
             && let Some((address, byte)) = locate(module, plan, site)
         {
             if !plan.was_hit(site) {
-                plan.note_lapse(site);
+                plan.note_removed_unhit(site);
             }
             restore(module, address, byte);
         }

@@ -38,7 +38,7 @@ pub fn discover(can: Result<(), Failure>, is_later: bool) -> bool {
             Answer::Plan(plan) => plan,
             Answer::Nothing => return,
             Answer::Late => {
-                account::be_unnoted();
+                account::note_modules_unknown();
                 all = false;
                 return;
             }
@@ -63,7 +63,7 @@ pub fn discover(can: Result<(), Failure>, is_later: bool) -> bool {
         modules::retain(seen);
     } else {
         // The kernel does not say which modules there are.
-        account::be_unnoted();
+        account::note_modules_unknown();
         all = false;
     }
     LOCK.release();

@@ -82,7 +82,7 @@ pub fn begin(directory: &[u8]) {
     let _blocked = SignalsBlocked::new();
     let before = sys::thread_cpu_ns();
     if !plans::open(directory) {
-        account::be_unnoted();
+        account::note_modules_unknown();
         return;
     }
     // Needed where images cannot be mapped, and for the loader.
@@ -93,9 +93,9 @@ pub fn begin(directory: &[u8]) {
     discovery::discover(can, false);
     // A process that may load libraries unseen.
     if can.is_err() {
-        account::be_blind();
+        account::note_may_load_unobserved();
     } else if !loader::watch() {
-        account::be_unwatched();
+        account::note_loader_not_watched();
     }
     let cost = sys::thread_cpu_ns().saturating_sub(before);
     if is_affordable() {
@@ -116,9 +116,9 @@ pub fn begin_unobserved(directory: &[u8], signature: u64) {
             account::remember_modules(signature);
         }
         plans::close();
-        account::be_blind();
+        account::note_may_load_unobserved();
     } else {
-        account::be_unnoted();
+        account::note_modules_unknown();
     }
 }
 
@@ -147,7 +147,7 @@ pub fn abandon(failure: Failure) {
     if IS_ON.swap(false, Relaxed) {
         arming::disarm_all(failure);
         loader::unwatch();
-        account::be_blind();
+        account::note_may_load_unobserved();
     }
 }
 

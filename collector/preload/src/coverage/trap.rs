@@ -70,7 +70,7 @@ fn remove(address: u64) -> bool {
     }
     again::note_hit(site, &plan);
     if lapses {
-        arming::lapse_function(module, &plan, site);
+        arming::disarm_function(module, &plan, site);
     }
     let mut cost = HANDLER_NS.load(Relaxed);
     if is_measured {

@@ -2,7 +2,7 @@
 
 use super::gate::{Gate, Seen};
 use super::open::Opened;
-use crate::engines::lbr::gather::{Arrived, Gather};
+use crate::engines::lbr::record_reader::{Arrived, RecordReader};
 use crate::sys::monotonic_ns;
 use crate::vector::{EventSample, VectorSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,13 +22,13 @@ pub(super) struct Followed {
 }
 
 /// Adds the samples of a run to a set.
-pub(super) struct Follower<'a> {
+pub(super) struct KernelEventReader<'a> {
     pub(super) opened: &'a Opened,
     pub(super) samples: &'a mut VectorSet,
     pub(super) gate: Gate,
 }
 
-impl Follower<'_> {
+impl KernelEventReader<'_> {
     /// Reads while `wait` waits for the end of the command, the process `pid`.
     pub(super) fn until<T>(self, pid: u32, wait: impl FnOnce() -> T) -> (T, Followed) {
         let ended = AtomicBool::new(false);
@@ -52,7 +52,7 @@ impl Follower<'_> {
             mut gate,
         } = self;
         let first = samples.samples.len();
-        let mut gather = Gather::of_kernel_events(samples, opened.live());
+        let mut reader = RecordReader::of_kernel_events(samples, opened.live());
         let seen = |arrived: Arrived| Seen {
             cpu_ns: opened.cpu_ns(),
             samples: arrived.samples,
@@ -61,8 +61,8 @@ impl Follower<'_> {
         let mut is_open = true;
         while !ended.load(Ordering::Acquire) {
             std::thread::park_timeout(SLICE);
-            gather.round(opened.rings());
-            let opens = gate.next(monotonic_ns(), seen(gather.arrived()));
+            reader.round(opened.rings());
+            let opens = gate.next(monotonic_ns(), seen(reader.arrived()));
             if opens != is_open {
                 is_open = opens;
                 opened.sample(is_open);
@@ -71,10 +71,10 @@ impl Follower<'_> {
         // Descendants that are still running continue without events.
         opened.stop();
         gate.end(monotonic_ns());
-        gather.round(opened.rings());
-        let arrived = gather.arrived();
+        reader.round(opened.rings());
+        let arrived = reader.arrived();
         let cost_ns = gate.cost(seen(arrived));
-        let report = gather.finish(pid, 0.0, 0.0);
+        let report = reader.finish(pid, 0.0, 0.0);
         let found = samples.samples.split_off(first);
         let counts: Vec<u64> = samples.events.iter().map(|name| opened.count(name)).collect();
         samples.samples.extend(weighted(found, &counts, &gate));

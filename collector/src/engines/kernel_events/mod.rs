@@ -23,7 +23,7 @@ use crate::signals::Forwarding;
 use crate::stats::Stats;
 use crate::sys::monotonic_ns;
 use crate::vector::VectorSet;
-use follow::Follower;
+use follow::KernelEventReader;
 use gate::{Costs, Gate};
 use open::Opened;
 use pleach_wire::random::Random;
@@ -106,7 +106,7 @@ impl KernelEvents {
             None => child.wait(),
             Some(opened) => {
                 let now = monotonic_ns();
-                let follower = Follower {
+                let follower = KernelEventReader {
                     opened,
                     samples: &mut self.samples,
                     gate: Gate::new(budget, self.costs, Random::from_seed(now, 0), now),

@@ -14,7 +14,7 @@ pub enum Goal {
     /// CPU time of sampling, as a fraction of the program's.
     Overhead(f64),
     /// Mean CPU time of the program between two samples, at any cost.
-    Distance(Duration),
+    Period(Duration),
 }
 
 /// CPU time of the program over which a debt is repaid, in nanoseconds.
@@ -113,7 +113,7 @@ impl Controller {
     pub fn samples_per_second(goal: Goal, sample_ns: f64) -> f64 {
         match goal {
             Goal::Overhead(overhead) => overhead * 1e9 / sample_ns.max(1.0),
-            Goal::Distance(distance) => 1e9 / distance.as_nanos().max(1) as f64,
+            Goal::Period(distance) => 1e9 / distance.as_nanos().max(1) as f64,
         }
     }
 
@@ -159,7 +159,7 @@ impl Controller {
                 let spending = samples as f64 * (self.sample_ns + self.read_ns) / wall;
                 self.within(overhead, &seen, pace, spending)
             }
-            Goal::Distance(_) => Self::samples_per_second(self.goal, self.sample_ns) / 1e9,
+            Goal::Period(_) => Self::samples_per_second(self.goal, self.sample_ns) / 1e9,
         };
         let period = self.aim(wanted, &seen, was_open);
         self.decide(period)

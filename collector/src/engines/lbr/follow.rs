@@ -1,8 +1,8 @@
 //! Reads the buffers of a recording, and controls its budget, until it ends.
 
 use super::control::{Controller, Seen};
-use super::gather::Gather;
 use super::open::Opened;
+use super::record_reader::RecordReader;
 use super::sys;
 use crate::engines::running::has_ended;
 use crate::perf::Report;
@@ -38,18 +38,18 @@ impl Follow<'_> {
         vectors: &mut VectorSet,
     ) -> Report {
         let mut shown = vectors.bursts.len();
-        let mut gather = Gather::new(vectors, Engine::Lbr, self.opened.events());
+        let mut reader = RecordReader::new(vectors, Engine::Lbr, self.opened.events());
         for process in running {
-            gather.add_running(process);
+            reader.add_running(process);
         }
-        let reading = self.read(roots, &mut gather, &mut controller, &mut shown);
+        let reading = self.read(roots, &mut reader, &mut controller, &mut shown);
         // Descendants that are still running continue without sampling.
         self.opened.sample(false);
         self.opened.track(false);
-        gather.round(self.opened.rings());
-        let seen = self.seen(&gather, reading);
+        reader.round(self.opened.rings());
+        let seen = self.seen(&reader, reading);
         let seconds = |ns: f64| ns * 1e-9;
-        let report = gather.finish(
+        let report = reader.finish(
             roots[0],
             seconds(controller.program_ns(&seen)),
             seconds(controller.spent_ns(&seen)),
@@ -59,7 +59,7 @@ impl Follow<'_> {
     }
 
     /// Reads and controls; returns the CPU time that reading took, in nanoseconds.
-    fn read(&self, roots: &[u32], gather: &mut Gather, controller: &mut Controller, shown: &mut usize) -> u64 {
+    fn read(&self, roots: &[u32], reader: &mut RecordReader, controller: &mut Controller, shown: &mut usize) -> u64 {
         let start = Instant::now();
         let deadline = self.duration.map(|duration| start + duration);
         let mut wait = Wait::new(roots, self.opened);
@@ -69,9 +69,9 @@ impl Follow<'_> {
             let until = deadline.map_or(look_at, |deadline| deadline.min(look_at));
             let ended = wait.until(until) || (self.is_interrupted)();
             let before = sys::thread_cpu_ns();
-            gather.round(self.opened.rings());
+            reader.round(self.opened.rings());
             reading += sys::thread_cpu_ns().saturating_sub(before);
-            self.show(gather.bursts(), shown);
+            self.show(reader.bursts(), shown);
             let now = Instant::now();
             if ended || deadline.is_some_and(|deadline| now >= deadline) {
                 return reading;
@@ -79,7 +79,7 @@ impl Follow<'_> {
             if now < look_at {
                 continue;
             }
-            let decision = controller.look(self.seen(gather, reading));
+            let decision = controller.look(self.seen(reader, reading));
             if let Some(period) = decision.period {
                 self.opened.set_period(period);
             }
@@ -99,8 +99,8 @@ impl Follow<'_> {
         watcher.round();
     }
 
-    fn seen(&self, gather: &Gather, reading_ns: u64) -> Seen {
-        let arrived = gather.arrived();
+    fn seen(&self, reader: &RecordReader, reading_ns: u64) -> Seen {
+        let arrived = reader.arrived();
         Seen {
             cpu_ns: self.opened.cpu_ns(),
             reader_ns: sys::thread_cpu_ns().saturating_sub(self.began),

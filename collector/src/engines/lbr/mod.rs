@@ -1,7 +1,7 @@
 //! Branch records of the processor, through `perf_event_open`: Intel's LBR, AMD's BRS and LbrExtV2, Arm's BRBE.
 //!
 //! ```text
-//! facts ─► plan ─► open ─► ring, ring, … ─► gather ─► reader and session of `perf` ─► vectors
+//! facts ─► plan ─► open ─► ring, ring, … ─► record_reader ─► reader and session of `perf` ─► vectors
 //!   └► diagnose       ▲ period, gate           │
 //!                     └───── control ◄─────────┘
 //! ```
@@ -9,7 +9,7 @@
 //! [`facts`] reads facts about the machine; [`plan`] asks the kernel which [`event`] it grants with branch records, and
 //! [`diagnose`] explains why it grants none. [`spawn_stopped`] stops the command before `execve` until
 //! [`open`] has opened, on every processor, a sampling event and a tracking event (mappings and forks) with a
-//! [`ring`] buffer. [`gather`] reads the buffers, through the importer of perf.data; [`control`] keeps the budget,
+//! [`ring`] buffer. [`record_reader`] reads the buffers, through the importer of perf.data; [`control`] keeps the budget,
 //! from the cost of a sample that [`calibrate`] measures. `follow` reads and controls until the end. [`run`] combines all of this for a command, [`attach`] for
 //! processes that run already.
 //!
@@ -23,9 +23,9 @@ pub mod diagnose;
 pub mod event;
 pub mod facts;
 mod follow;
-pub mod gather;
 pub mod open;
 pub mod plan;
+pub mod record_reader;
 pub mod ring;
 pub mod run;
 pub mod spawn_stopped;

@@ -59,7 +59,7 @@ impl<'a> LbrSession<'a> {
             program,
             facts: facts.clone(),
             plan: plan.clone(),
-            goal: options.period.map_or(Goal::Overhead(options.overhead), Goal::Distance),
+            goal: options.period.map_or(Goal::Overhead(options.overhead), Goal::Period),
             sample_ns: calibrate::sample_cost(plan),
             seed: options
                 .seed

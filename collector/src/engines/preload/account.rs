@@ -39,7 +39,7 @@ impl RunAccount {
             begun_before: 0,
             unsampled_before: Unsampled::default(),
         };
-        (this.begun_before, this.unsampled_before) = (this.account().started.load(Relaxed), this.told());
+        (this.begun_before, this.unsampled_before) = (this.account().started.load(Relaxed), this.reported());
         Ok(this)
     }
 
@@ -84,7 +84,7 @@ impl RunAccount {
 
     /// Figures that unsampled processes reported after `before`.
     pub(crate) fn unsampled_since(&self, before: Unsampled) -> Unsampled {
-        self.told().without(before)
+        self.reported().without(before)
     }
 
     fn account(&self) -> &Account {
@@ -98,13 +98,13 @@ impl RunAccount {
     }
 
     /// Whether some process may have loaded libraries without their being observed.
-    pub(crate) fn is_blind(&self) -> bool {
-        self.account().blind.load(Relaxed) > 0
+    pub(crate) fn may_load_unobserved(&self) -> bool {
+        self.account().may_load_unobserved.load(Relaxed) > 0
     }
 
     /// Whether the dynamic loader could not be watched in some process.
-    pub(crate) fn is_unwatched(&self) -> bool {
-        self.account().unwatched.load(Relaxed) > 0
+    pub(crate) fn is_loader_not_watched(&self) -> bool {
+        self.account().loader_not_watched.load(Relaxed) > 0
     }
 
     /// Bursts and other frames that could not be written.
@@ -113,8 +113,8 @@ impl RunAccount {
     }
 
     /// Whether it is unknown which modules some process had.
-    pub(crate) fn has_unnoted(&self) -> bool {
-        self.account().unnoted.load(Relaxed) > 0
+    pub(crate) fn has_unknown_modules(&self) -> bool {
+        self.account().modules_unknown.load(Relaxed) > 0
     }
 
     /// Signatures of modules, with the number of processes of all runs that had them without breakpoints and without the
@@ -141,11 +141,11 @@ impl RunAccount {
 
     /// Figures that the unsampled processes of this run have reported so far.
     pub(crate) fn unsampled(&self) -> Unsampled {
-        self.told().without(self.unsampled_before)
+        self.reported().without(self.unsampled_before)
     }
 
     /// Figures that unsampled processes of all runs have reported so far.
-    fn told(&self) -> Unsampled {
+    fn reported(&self) -> Unsampled {
         let account = self.account();
         let count = |word: &AtomicU64| word.load(Relaxed).min(u32::MAX.into());
         let (cpu, own) = (time(&account.unsampled_cpu_ns), time(&account.unsampled_own_ns));
@@ -181,12 +181,12 @@ mod tests {
         let directories = [(); 2].map(|()| tempfile::tempdir().unwrap());
         let first = RunAccount::begin(directories[0].path(), None).unwrap();
         let path = directories[0].path().join(OsStr::from_bytes(FILE.to_bytes()));
-        let mut told = Account::default();
-        *told.started.get_mut() = 7;
-        *told.unsampled.get_mut() = 5;
-        told.learn_burst(90_000);
+        let mut reported = Account::default();
+        *reported.started.get_mut() = 7;
+        *reported.unsampled.get_mut() = 5;
+        reported.learn_burst(90_000);
         // SAFETY: all of it is atomic numbers.
-        let bytes = unsafe { std::slice::from_raw_parts((&raw const told).cast::<u8>(), size_of::<Account>()) };
+        let bytes = unsafe { std::slice::from_raw_parts((&raw const reported).cast::<u8>(), size_of::<Account>()) };
         OpenOptions::new()
             .write(true)
             .open(path)

@@ -2,13 +2,13 @@
 //!
 //! The stub ([`pleach_wire::start`]) is preloaded, and loads the sampler into the processes that need it. [`calibrate`]
 //! measures the costs of signals and traps on this machine. Each run has a directory, where every process
-//! of the command writes a shard; [`gather`] reads the shards, also while the command runs. Through the page of
+//! of the command writes a shard; [`shard_reader`] reads the shards, also while the command runs. Through the page of
 //! [`account`], all processes share the budget.
 
 pub(crate) mod account;
 pub mod calibrate;
-pub(crate) mod gather;
 mod running;
+pub(crate) mod shard_reader;
 
 use super::error::{RecordError, io};
 use super::kernel_events::{BUDGET_SHARE, KernelEvents};
@@ -25,11 +25,11 @@ use crate::sys::monotonic_ns;
 use crate::vector::Engine;
 use account::RunAccount;
 use calibrate::Costs;
-use gather::Gathering;
 use pleach_wire::account::Totals;
 use pleach_wire::settings::Settings;
 use pleach_wire::{shard, start};
 use running::Running;
+use shard_reader::ShardReader;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ pub(crate) struct PreloadSession<'a> {
     program: PathBuf,
     preload: PathBuf,
     costs: Costs,
-    gathering: Gathering,
+    reader: ShardReader,
     unsampled: Unsampled,
     /// CPU seconds of the command, and of all that it waited for.
     command_cpu_seconds: f64,
@@ -62,12 +62,12 @@ impl<'a> PreloadSession<'a> {
     pub(crate) fn new(command: &OsStr, options: &'a RecordOptions) -> Result<Self, RecordError> {
         let program = launch::examine(command)?;
         let preload = find_libraries(&options.preload)?;
-        let mut gathering = Gathering::new(options.max_size, options.seed.unwrap_or_else(monotonic_ns));
+        let mut reader = ShardReader::new(options.max_size, options.seed.unwrap_or_else(monotonic_ns));
         if matches!(options.repeat, Repeat::Until(_)) {
-            gathering.compare_runs();
+            reader.compare_runs();
         }
         if let Some(watcher) = &options.watcher {
-            gathering.watch(watcher.clone());
+            reader.watch(watcher.clone());
         }
         let coverage = match options.coverage {
             CoverageMode::Off => None,
@@ -81,7 +81,7 @@ impl<'a> PreloadSession<'a> {
             program,
             costs: calibrate::costs(&preload, times_bursts),
             preload,
-            gathering,
+            reader,
             unsampled: Unsampled::default(),
             command_cpu_seconds: 0.0,
             account: None,
@@ -170,11 +170,11 @@ impl Session for PreloadSession<'_> {
                 .map_err(io("cannot make a temporary file"))?;
         }
         detached::sign(directory.path(), self.options.engine).map_err(io("cannot make a temporary file"))?;
-        self.gathering.begin_run(run);
+        self.reader.begin_run(run);
         let (program, kernel_events) = (&self.program, &mut self.kernel_events);
         let seconds_before = seconds_of_children();
         let (ended, shards) = self
-            .gathering
+            .reader
             .run(directory.path(), || match kernel_events {
                 Some(events) => events.run(command, program),
                 None => run_forwarding(&mut command).map_err(io(format!("cannot run {}", program.display()))),
@@ -184,9 +184,9 @@ impl Session for PreloadSession<'_> {
         self.command_cpu_seconds += seconds_of_children() - seconds_before;
         self.unsampled.join(account.unsampled());
         self.running.add(Running::find(directory.path()));
-        self.unseen.libraries |= account.is_blind();
-        self.unseen.unwatched |= account.is_unwatched();
-        self.unseen.modules |= account.has_unnoted();
+        self.unseen.libraries |= account.may_load_unobserved();
+        self.unseen.loader_not_watched |= account.is_loader_not_watched();
+        self.unseen.modules |= account.has_unknown_modules();
         // The first process of the first run has a shard; others may have been left out.
         let is_sampled = shards > 0 || (before.is_some() && account.has_begun());
         self.account = Some(account);
@@ -201,11 +201,11 @@ impl Session for PreloadSession<'_> {
     }
 
     fn convergence(&self) -> Option<&Convergence> {
-        self.gathering.convergence()
+        self.reader.convergence()
     }
 
     fn finish(mut self: Box<Self>) -> Collected {
-        let (mut vectors, found, unreclaimed) = self.gathering.finish();
+        let (mut vectors, found, unreclaimed) = self.reader.finish();
         let mut stats = Stats::from_vectors(&vectors, self.options.engine, found);
         stats.add_unsampled(&self.unsampled);
         let told = stats.program_cpu_seconds;
@@ -275,12 +275,12 @@ fn note_on_losses(unwritten: u64) -> Option<String> {
 
 /// Bursts from which a recording supports all optimisations but that for size (`pleach_decide::support`, on which this
 /// package does not depend).
-const ENOUGH_BURSTS: u64 = 300;
+const MIN_BURSTS_WITHOUT_NOTE: u64 = 300;
 
 /// A note for the user where breakpoints took most of the time that the budget allows.
 fn note_on_breakpoints(totals: &Totals, bursts: u64) -> Option<String> {
     let share = totals.coverage_ns as f64 / totals.own_ns.max(1) as f64;
-    (bursts < ENOUGH_BURSTS && share > 0.5).then(|| {
+    (bursts < MIN_BURSTS_WITHOUT_NOTE && share > 0.5).then(|| {
         format!(
             "breakpoints took {:.0} % of the sampler's time: `--coverage off`, a longer recording or a higher `--overhead` \
              gives more bursts",

@@ -16,8 +16,8 @@ mod tracer;
 
 use super::error::{RecordError, io};
 use super::options::RecordOptions;
-use super::preload::gather::Gathering;
 use super::preload::seconds_of_children;
+use super::preload::shard_reader::ShardReader;
 use super::run_loop::{Recording, Runs};
 use super::session::{Collected, Session};
 use crate::convergence::{Convergence, Repeat};
@@ -40,7 +40,7 @@ use tracer::{NotStopped, Tracer};
 pub(crate) struct PtraceSession<'a> {
     options: &'a RecordOptions,
     program: PathBuf,
-    gathering: Gathering,
+    reader: ShardReader,
     seed: u64,
     /// CPU seconds of the command and all that it waited for, and of the sampler.
     command_cpu_seconds: f64,
@@ -59,17 +59,17 @@ impl<'a> PtraceSession<'a> {
 
     fn of(program: PathBuf, options: &'a RecordOptions) -> Self {
         let seed = options.seed.unwrap_or_else(monotonic_ns);
-        let mut gathering = Gathering::new(options.max_size, seed);
+        let mut reader = ShardReader::new(options.max_size, seed);
         if matches!(options.repeat, Repeat::Until(_)) {
-            gathering.compare_runs();
+            reader.compare_runs();
         }
         if let Some(watcher) = &options.watcher {
-            gathering.watch(watcher.clone());
+            reader.watch(watcher.clone());
         }
         Self {
             options,
             program,
-            gathering,
+            reader,
             seed,
             command_cpu_seconds: 0.0,
             own_cpu_seconds: 0.0,
@@ -87,7 +87,7 @@ impl<'a> PtraceSession<'a> {
         is_child: bool,
         is_over: &(dyn Fn() -> bool + Sync),
     ) -> Result<Sampled, RecordError> {
-        self.gathering.begin_run(run);
+        self.reader.begin_run(run);
         let (options, seed) = (self.options, self.seed.wrapping_add(u64::from(run) << 32));
         let suspension = SuspensionBlocked::begin();
         let roots = Roots {
@@ -98,7 +98,7 @@ impl<'a> PtraceSession<'a> {
         };
         let sample = || Sampler::new(options, folder.path(), seed)?.run(&roots);
         let sampled = self
-            .gathering
+            .reader
             .run(folder.path(), || std::thread::scope(|scope| scope.spawn(sample).join()));
         let (sampled, _) = sampled.map_err(io("cannot read what was sampled"))?;
         let sampled = sampled.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -171,11 +171,11 @@ impl Session for PtraceSession<'_> {
     }
 
     fn convergence(&self) -> Option<&Convergence> {
-        self.gathering.convergence()
+        self.reader.convergence()
     }
 
     fn finish(self: Box<Self>) -> Collected {
-        let (vectors, found, unreclaimed) = self.gathering.finish();
+        let (vectors, found, unreclaimed) = self.reader.finish();
         let mut stats = Stats::from_vectors(&vectors, Engine::RunAhead, found);
         stats.set_own(self.own_cpu_seconds);
         // The sampler's time is not in the command's.

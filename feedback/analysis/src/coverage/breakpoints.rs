@@ -101,9 +101,9 @@ impl Breakpoints {
             }
             let counted = bounded(&function.cfg, &found, completed);
             let unexecuted = absent(&function.cfg, found.known.clone(), completed);
-            doubt_ends(&function.cfg, &mut found.known, completed);
+            mark_successors_of_ends_unknown(&function.cfg, &mut found.known, completed);
             if let Some(code) = &code {
-                bypass::doubt(&function.cfg, instance, &mut found.known, &found.segments, code);
+                bypass::mark_bypassed_unknown(&function.cfg, instance, &mut found.known, &found.segments, code);
             }
             let proved = absent(&function.cfg, found.known, completed);
             by_instance.insert(instance, proved.clone());
@@ -246,7 +246,7 @@ fn ends(cfg: &Cfg) -> Vec<bool> {
 
 /// Marks as unknown the successors of an executed block if none of them seems executed: a call in the block may not
 /// have returned, but a copy of the successors may as well have lost its probe.
-fn doubt_ends(cfg: &Cfg, known: &mut [Known], completed: bool) {
+fn mark_successors_of_ends_unknown(cfg: &Cfg, known: &mut [Known], completed: bool) {
     loop {
         let absent = absent(cfg, known.to_vec(), completed);
         let executed = (0..known.len()).filter(|&block| known[block] == Known::Executed);
@@ -354,7 +354,7 @@ mod tests {
         // 0 branches to 1 and 2, which join in 3.
         let cfg = cfg(&[&[1, 2], &[3], &[3], &[]]);
         let doubted = |mut known: [Known; 4]| {
-            doubt_ends(&cfg, &mut known, true);
+            mark_successors_of_ends_unknown(&cfg, &mut known, true);
             known
         };
         // Of 3 there is another copy after 2, or 2 called exit.

@@ -164,7 +164,7 @@ struct Stops {
 const MAX_SEGMENTS: usize = 256;
 
 /// Marks as unknown the blocks that may have been bypassed. `segments`: by block, those with its probes.
-pub(super) fn doubt(
+pub(super) fn mark_bypassed_unknown(
     cfg: &Cfg,
     instance: InlineInstanceIndex,
     known: &mut [Known],
@@ -424,7 +424,7 @@ mod tests {
                 switching: switching.then_some(0).into_iter().collect(),
             };
             let mut known = self.known.clone();
-            doubt(cfg, INSTANCE, &mut known, &self.blocks, &code);
+            mark_bypassed_unknown(cfg, INSTANCE, &mut known, &self.blocks, &code);
             known
         }
     }

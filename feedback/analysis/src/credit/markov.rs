@@ -268,7 +268,7 @@ fn for_edges(graph: &Graph, partial_path: &PartialPath, mut with: impl FnMut(usi
         partial_path.blocks[partial_path.blocks.len() - 1],
     );
     if let (1, Some(pleach_ball_larus::End::Back(to))) = (partial_path.blocks.len(), partial_path.end)
-        && graph.is_counted_apart(first, to)
+        && graph.is_counted_self_loop(first, to)
     {
         found(EdgeKind::SelfLoop(first));
         return;

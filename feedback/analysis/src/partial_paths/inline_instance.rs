@@ -73,12 +73,12 @@ impl Graph {
 
     /// Whether the edge is a self loop with a counter of its own. The path around it continues as if the edge was not
     /// taken.
-    pub fn is_counted_apart(&self, from: BlockIndex, to: BlockIndex) -> bool {
+    pub fn is_counted_self_loop(&self, from: BlockIndex, to: BlockIndex) -> bool {
         from == to && self.paths.find(EdgeKind::SelfLoop(from)).is_some()
     }
 
     /// Whether a path may end in a call of this block.
-    pub fn may_leave(&self, block: BlockIndex) -> bool {
+    pub fn may_end_in_call(&self, block: BlockIndex) -> bool {
         self.leaves[block.index()]
     }
 }

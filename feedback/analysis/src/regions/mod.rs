@@ -124,7 +124,7 @@ impl Regions {
     }
 
     /// Whether control may leave the function by one of a block's calls.
-    pub fn may_leave(&self, block: BlockIndex) -> bool {
+    pub fn may_end_in_call(&self, block: BlockIndex) -> bool {
         self.flow.leaves.get(block.index()).is_some_and(|&leaves| leaves)
     }
 

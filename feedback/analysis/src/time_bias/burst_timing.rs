@@ -17,12 +17,12 @@ use xxhash_rust::xxh3::Xxh3;
 const BUCKETS: usize = 256;
 /// Weight of the mean of all timed bursts, in timed bursts of the same content, for times by hardware breakpoints: a
 /// single time has a standard deviation of twice its mean; phases differ by a factor of about two.
-const PRIOR_OF_CLOCKS: f32 = 6.0;
+const PRIOR_OF_TIMINGS: f32 = 6.0;
 /// The same for cycles, which the processor counts for each branch: of bursts with the same content, they vary by less
 /// than phases differ.
 const PRIOR_OF_CYCLES: f32 = 0.5;
 /// Maximum number of timed bursts that are used.
-const MAX_CLOCKS: usize = 512;
+const MAX_TIMINGS: usize = 512;
 
 /// A burst's distribution of branches.
 type Content = Box<[f32; BUCKETS]>;
@@ -60,7 +60,7 @@ pub(super) fn weights(
     if clocked.is_empty() {
         return Vec::new();
     }
-    let every = clocked.len().div_ceil(MAX_CLOCKS);
+    let every = clocked.len().div_ceil(MAX_TIMINGS);
     let mut known: Vec<(Content, Known)> = clocked
         .iter()
         .step_by(every)
@@ -72,7 +72,7 @@ pub(super) fn weights(
         .for_each(|(_, known)| known.time = known.time.min(most));
     let of_all = mean(known.iter().map(|(_, known)| (1.0, known)), None);
     let prior = match precision {
-        Precision::Low => (PRIOR_OF_CLOCKS, &of_all),
+        Precision::Low => (PRIOR_OF_TIMINGS, &of_all),
         Precision::High => (PRIOR_OF_CYCLES, &of_all),
     };
     let mut own = vec![None; bursts.len()];

@@ -11,7 +11,7 @@ use pleach_report::estimated::EstimatedPaths;
 use pleach_report::events::{EventOptions, Events};
 use pleach_report::foreign::{Foreign, take_foreign, take_foreign_estimates};
 use pleach_report::paths::{Edges, Paths, PathsOptions};
-use pleach_report::sequences::{CalledPaths, Windows};
+use pleach_report::sequences::{CallCrossingPaths, Windows};
 use pleach_report::source_paths::SourceNames;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -181,7 +181,7 @@ fn estimated_text(profile: &Profile, options: &PathsOptions, args: &Args) -> Res
         });
     }
     if args.called {
-        let called = CalledPaths::new(profile, function, options.top)?;
+        let called = CallCrossingPaths::new(profile, function, options.top)?;
         return Ok(match args.json {
             true => called.to_json()?,
             false => called.to_text(&names, sources(profile, args).as_ref()),

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use pleach_collector::detached::{self, Limits};
 use pleach_collector::engines::lbr::Refusal;
 use pleach_collector::record::{
-    CoverageMode, Enough, Handlers, MAX_BURST, RecordError, RecordOptions, Repeat, attach, is_static, record,
+    CoverageMode, Handlers, MAX_BURST, RecordError, RecordOptions, Repeat, StoppingRule, attach, is_static, record,
 };
 use pleach_collector::threads::{ThreadFilter, ThreadFilterError};
 use pleach_collector::vector::Engine;
@@ -131,7 +131,7 @@ pub struct Args {
     /// With --env: maximum size of what all processes write together. Sampling pauses when this size is reached, until
     /// `pleach collect --rotate` has taken what was written.
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = size, requires = "env")]
-    max_folder: u64,
+    max_dir_size: u64,
     /// With --env: the number of seccomp filters that programs start with (Seccomp_filters in /proc/PID/status). These
     /// filters must allow the sampler's system calls. A process with more filters is not sampled.
     #[arg(long, value_name = "N", default_value = "0", requires = "env")]
@@ -234,7 +234,7 @@ impl CoverageArg {
 
 /// What ends `--repeat auto`: bursts for superblocks and cold splitting, and a distribution of branches that another
 /// recording would change by less than a tenth.
-const ENOUGH: Enough = Enough {
+const STOPPING_RULE: StoppingRule = StoppingRule {
     bursts: MIN_BURSTS_FOR_SPLITTING,
     change: 0.1,
     runs: 1000,
@@ -243,7 +243,7 @@ const ENOUGH: Enough = Enough {
 /// Parses the value of `--repeat`.
 pub fn repeat(text: &str) -> Result<Repeat, String> {
     if text == "auto" {
-        return Ok(Repeat::Until(ENOUGH));
+        return Ok(Repeat::Until(STOPPING_RULE));
     }
     let times = text.parse().ok().filter(|&times| times > 0);
     times
@@ -377,7 +377,7 @@ fn print_environment(args: &Args, folder: &Path) -> Result<ExitCode> {
         ..RecordOptions::new(sampling::sampler(engine)?)
     };
     let limits = Limits {
-        max_bytes: args.max_folder,
+        max_bytes: args.max_dir_size,
         seccomp_filters: args.seccomp_filters,
     };
     let variables = detached::begin(folder, &options, limits)?;
@@ -460,7 +460,7 @@ mod tests {
     #[test]
     fn repetitions_are_read() {
         assert_eq!(repeat("20"), Ok(Repeat::Times(20)));
-        assert_eq!(repeat("auto"), Ok(Repeat::Until(ENOUGH)));
+        assert_eq!(repeat("auto"), Ok(Repeat::Until(STOPPING_RULE)));
         assert!(repeat("0").is_err() && repeat("often").is_err());
     }
 

@@ -108,12 +108,12 @@ impl Target<'_> {
             without_functions(&recording.vectors)
         };
         let found = match (sampled || !self.needs_samples, recording.vectors.coverage.is_empty()) {
-            (true, _) => Yield::Samples,
-            (false, false) => Yield::Coverage,
-            (false, true) => Yield::Nothing,
+            (true, _) => RecordingContent::Samples,
+            (false, false) => RecordingContent::Coverage,
+            (false, true) => RecordingContent::Nothing,
         };
-        let fate = Fate::of(self.output, found);
-        if fate == Fate::Written {
+        let fate = OutputAction::of(self.output, found);
+        if fate == OutputAction::Written {
             if self.keeps_old {
                 keep_old(self.output)?;
             }
@@ -145,7 +145,7 @@ impl Target<'_> {
             if let Some(convergence) = &recording.convergence {
                 eprintln!("pleach: {}", comparison(recording.runs, convergence));
             }
-            eprintln!("pleach: {}; {}", summary(&recording.stats), fate.told(self.output));
+            eprintln!("pleach: {}; {}", summary(&recording.stats), fate.describe(self.output));
             if !recording.vectors.coverage.is_empty() {
                 eprintln!("pleach: {}", covered(&profile, &recording.vectors));
             }
@@ -169,7 +169,7 @@ impl Target<'_> {
 
 /// What a recording has, of what was asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Yield {
+enum RecordingContent {
     /// All of it.
     Samples,
     /// No samples, but what breakpoints showed.
@@ -179,7 +179,7 @@ enum Yield {
 
 /// What becomes of the output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Fate {
+enum OutputAction {
     /// It is written.
     Written,
     /// The profile that is there stays: one without samples would only destroy it.
@@ -188,18 +188,18 @@ enum Fate {
     Omitted,
 }
 
-impl Fate {
-    fn of(output: &Path, has: Yield) -> Self {
+impl OutputAction {
+    fn of(output: &Path, has: RecordingContent) -> Self {
         match (has, ProfileFile::open(output)) {
-            (Yield::Samples, _) => Self::Written,
-            (Yield::Nothing, Ok(_)) => Self::Kept,
-            (Yield::Coverage, Ok(old)) if has_samples(&old) => Self::Kept,
-            (Yield::Nothing, Err(_)) if output == Path::new(DEFAULT_PROFILE) => Self::Omitted,
+            (RecordingContent::Samples, _) => Self::Written,
+            (RecordingContent::Nothing, Ok(_)) => Self::Kept,
+            (RecordingContent::Coverage, Ok(old)) if has_samples(&old) => Self::Kept,
+            (RecordingContent::Nothing, Err(_)) if output == Path::new(DEFAULT_PROFILE) => Self::Omitted,
             _ => Self::Written,
         }
     }
 
-    fn told(self, output: &Path) -> String {
+    fn describe(self, output: &Path) -> String {
         match self {
             Self::Written => format!("wrote {}", output.display()),
             Self::Kept => format!("{} stays as it was", output.display()),
@@ -418,14 +418,31 @@ mod tests {
     fn an_empty_profile_replaces_none() {
         let folder = tempfile::tempdir().expect("a folder");
         let output = folder.path().join("a.pleach");
-        assert_eq!(Fate::of(&output, Yield::Nothing), Fate::Written, "it was asked for");
-        assert_eq!(Fate::of(Path::new(DEFAULT_PROFILE), Yield::Nothing), Fate::Omitted);
-        assert_eq!(Fate::of(Path::new(DEFAULT_PROFILE), Yield::Samples), Fate::Written);
+        assert_eq!(
+            OutputAction::of(&output, RecordingContent::Nothing),
+            OutputAction::Written,
+            "it was asked for"
+        );
+        assert_eq!(
+            OutputAction::of(Path::new(DEFAULT_PROFILE), RecordingContent::Nothing),
+            OutputAction::Omitted
+        );
+        assert_eq!(
+            OutputAction::of(Path::new(DEFAULT_PROFILE), RecordingContent::Samples),
+            OutputAction::Written
+        );
         std::fs::write(&output, "notes").expect("written");
-        assert_eq!(Fate::of(&output, Yield::Nothing), Fate::Written, "no profile");
+        assert_eq!(
+            OutputAction::of(&output, RecordingContent::Nothing),
+            OutputAction::Written,
+            "no profile"
+        );
         pleach_store::write_profile(&output, &Profile::default()).expect("written");
-        assert_eq!(Fate::of(&output, Yield::Nothing), Fate::Kept);
-        assert_eq!(Fate::of(&output, Yield::Samples), Fate::Written);
+        assert_eq!(OutputAction::of(&output, RecordingContent::Nothing), OutputAction::Kept);
+        assert_eq!(
+            OutputAction::of(&output, RecordingContent::Samples),
+            OutputAction::Written
+        );
     }
 
     #[test]

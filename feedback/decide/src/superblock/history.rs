@@ -6,7 +6,7 @@
 use super::contexts::{Contexts, Continuation};
 use pleach_annotate::id::BlockIndex;
 use pleach_ball_larus::{End, Path};
-use pleach_profile::{CalledPath, Caller, EstimatedPath, PathWindow};
+use pleach_profile::{CallCrossingPath, Caller, EstimatedPath, PathWindow};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -156,7 +156,7 @@ pub struct RecordedPaths<'a> {
     /// Windows of paths that followed one another.
     pub windows: &'a [PathWindow],
     /// Paths from the entry, with the caller's blocks before the call.
-    pub called: &'a [CalledPath],
+    pub called: &'a [CallCrossingPath],
 }
 
 /// Encodes a caller's block for the trail of its callee, distinct from all blocks of the callee. `caller` numbers the
@@ -440,7 +440,7 @@ mod tests {
     #[test]
     fn blocks_of_the_caller_predict_the_branch() {
         let paths = [path(&[0, 1], End::Exit, 1000.0), path(&[0, 2], End::Exit, 1000.0)];
-        let called_from = |block: u32, path: &EstimatedPath| CalledPath {
+        let called_from = |block: u32, path: &EstimatedPath| CallCrossingPath {
             caller: Caller {
                 id: FunctionId {
                     guid: FunctionGuid(9),

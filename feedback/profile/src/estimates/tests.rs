@@ -92,7 +92,7 @@ fn any_function() -> impl Strategy<Value = FunctionProfile> {
         let called = called.into_iter().filter(|_| !function.paths.is_empty());
         let called: BTreeMap<(Caller, Path), f64> =
             called.map(|(caller, at, count)| ((caller, path(at)), count)).collect();
-        let one = |((caller, path), count)| CalledPath { caller, path, count };
+        let one = |((caller, path), count)| CallCrossingPath { caller, path, count };
         function.called = called.into_iter().map(one).collect();
         function.counted = counted;
         function

@@ -2,7 +2,7 @@
 
 use super::MergeError;
 use crate::data::{
-    BranchPrediction, CallTargets, CalledPath, Caller, Covered, EstimatedPath, Executions, FunctionProfile,
+    BranchPrediction, CallCrossingPath, CallTargets, Caller, Covered, EstimatedPath, Executions, FunctionProfile,
     MemoryLengths, PathWindow,
 };
 use crate::sums::{self, PathSum, PredictionSum, Sum};
@@ -243,7 +243,7 @@ impl FunctionSum {
         for ((caller, path), term) in self.called {
             let (count, sum) = term.finish(|sum| sums::count_of_units(*sum));
             sum.map(|sum| sums.called.insert((caller.clone(), path.clone()), sum));
-            function.called.push(CalledPath { caller, path, count });
+            function.called.push(CallCrossingPath { caller, path, count });
         }
         function
             .called

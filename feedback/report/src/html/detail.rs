@@ -276,7 +276,7 @@ fn callers(calls: &[CallEdge], at: usize) -> Vec<(usize, u64)> {
 
 fn called(functions: &Functions<'_>, profile: &FunctionProfile, listed: usize) -> Vec<CalledDetail> {
     let position = |path: &pleach_ball_larus::Path| profile.paths.iter().take(listed).position(|p| p.path == *path);
-    let detail = |c: &pleach_profile::CalledPath| {
+    let detail = |c: &pleach_profile::CallCrossingPath| {
         Some(CalledDetail {
             caller: functions.position(c.caller.id, c.caller.cfg_hash),
             before: c.caller.before.clone(),

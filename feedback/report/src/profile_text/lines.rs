@@ -7,7 +7,7 @@ use pleach_ball_larus::Path;
 use pleach_profile::events::EventProfile;
 use pleach_profile::sums::{FunctionSums, PathSum, PredictionSum};
 use pleach_profile::{
-    BranchPrediction, CallTargets, CalledPath, Caller, Covered, EstimatedPath, Executions, FunctionProfile,
+    BranchPrediction, CallCrossingPath, CallTargets, Caller, Covered, EstimatedPath, Executions, FunctionProfile,
     MemoryLengths, PathWindow, Provenance,
 };
 use serde::{Deserialize, Serialize};
@@ -173,7 +173,7 @@ impl From<&FunctionProfile> for FunctionLine {
             high: Number(p.high),
             effective: Number(p.effective),
         };
-        let called = |c: &CalledPath| CalledLine {
+        let called = |c: &CallCrossingPath| CalledLine {
             caller: c.caller.id,
             caller_cfg_hash: c.caller.cfg_hash,
             before: c.caller.before.clone(),
@@ -216,7 +216,7 @@ impl From<FunctionLine> for FunctionProfile {
             high: p.high.0,
             effective: p.effective.0,
         };
-        let called = |c: CalledLine| CalledPath {
+        let called = |c: CalledLine| CallCrossingPath {
             caller: Caller {
                 id: c.caller,
                 cfg_hash: c.caller_cfg_hash,

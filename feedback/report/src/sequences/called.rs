@@ -10,14 +10,14 @@ use crate::tables::{percent, percent_range, table, without_padding};
 use pleach_analysis::credit::interval::Interval;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
 use pleach_ball_larus::Start;
-use pleach_profile::{CalledPath, Caller, FunctionProfile, Profile};
+use pleach_profile::{CallCrossingPath, Caller, FunctionProfile, Profile};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::fmt::Write;
 
 /// Paths from functions' entries by the paths that their callers executed before.
 #[derive(Clone, PartialEq, Debug)]
-pub struct CalledPaths<'p> {
+pub struct CallCrossingPaths<'p> {
     /// Most executed first.
     pub rows: Vec<CalledRow<'p>>,
     /// Number of called paths that are not listed, of all functions, and their executions.
@@ -34,7 +34,7 @@ pub struct CalledRow<'p> {
     /// The called function.
     pub function: &'p FunctionProfile,
     /// The path and its caller's.
-    pub called: &'p CalledPath,
+    pub called: &'p CallCrossingPath,
     /// The interval of its executions.
     pub interval: Interval,
     /// The calling function, if the profile has it.
@@ -59,7 +59,7 @@ struct CalledView<'p> {
     after_caller_count: f32,
 }
 
-impl<'p> CalledPaths<'p> {
+impl<'p> CallCrossingPaths<'p> {
     /// Called paths of a profile. `top`: number of rows.
     ///
     /// # Errors

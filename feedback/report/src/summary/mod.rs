@@ -44,7 +44,7 @@ pub struct Totals {
     /// Functions by what became of the profile: names of [`Treatment`].
     pub treatments: BTreeMap<Treatment, u64>,
     /// What was done.
-    pub done: Done,
+    pub done: OptimisationCounts,
 }
 
 /// What became of a function's profile.
@@ -107,7 +107,7 @@ impl Treatment {
 
 /// Numbers of what was done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct Done {
+pub struct OptimisationCounts {
     /// Superblocks formed.
     pub superblocks: u64,
     /// IR instructions copied for them.
@@ -126,7 +126,7 @@ pub struct Done {
     pub inlined: u64,
 }
 
-impl Done {
+impl OptimisationCounts {
     fn add(&mut self, other: &Self) {
         self.superblocks += other.superblocks;
         self.copied += other.copied;
@@ -171,7 +171,7 @@ pub struct FunctionSummary {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub treatment: Option<Treatment>,
     /// What was done.
-    pub done: Done,
+    pub done: OptimisationCounts,
     /// Blocks at the anchor that are in superblocks: each superblock with its blocks in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub superblocks: Vec<Vec<u32>>,
@@ -179,7 +179,7 @@ pub struct FunctionSummary {
     #[serde(skip_serializing_if = "Lines::is_empty")]
     pub lines: Lines,
     /// What the compiler said, in its order.
-    pub remarks: Vec<Said>,
+    pub remarks: Vec<RemarkText>,
 }
 
 /// Source lines of transformations.
@@ -216,7 +216,7 @@ impl Lines {
 
 /// A remark's text.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Said {
+pub struct RemarkText {
     /// The remark's name, such as `Superblocks`.
     pub name: String,
     /// Whether it says what was done; otherwise, what was not.
@@ -295,7 +295,7 @@ impl FunctionSummary {
         let blocks = remark.arguments.iter().filter(|(key, _)| key == "Trace");
         self.superblocks
             .extend(blocks.map(|(_, text)| text.split(' ').filter_map(|b| b.parse().ok()).collect()));
-        self.remarks.push(Said {
+        self.remarks.push(RemarkText {
             name: remark.name.clone(),
             done: remark.passed,
             text: remark.text.clone(),

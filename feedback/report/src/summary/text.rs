@@ -1,6 +1,6 @@
 //! Tables of what stage 2 did, for people.
 
-use super::{BuildSummary, Done, FunctionSummary, Totals};
+use super::{BuildSummary, FunctionSummary, OptimisationCounts, Totals};
 use crate::names::{Names, meant};
 use crate::paths::cut;
 use crate::paths_text::with_unit;
@@ -122,7 +122,7 @@ impl Totals {
     }
 }
 
-impl Done {
+impl OptimisationCounts {
     fn lines(&self) -> [(u64, &'static str); 8] {
         let of =
             |number: u64, one: &'static str, several: &'static str| (number, if number == 1 { one } else { several });

@@ -97,7 +97,9 @@ fn a_build_for_people_and_for_scripts() {
 #[test]
 fn totals_are_the_sums_of_functions() {
     let summary = BuildSummary::new(&records());
-    let sum = |of: fn(&pleach_report::summary::Done) -> u64| summary.functions.iter().map(|f| of(&f.done)).sum::<u64>();
+    let sum = |of: fn(&pleach_report::summary::OptimisationCounts) -> u64| {
+        summary.functions.iter().map(|f| of(&f.done)).sum::<u64>()
+    };
     let totals = &summary.totals.done;
     assert_eq!(
         (totals.superblocks, totals.copied, totals.split),

@@ -69,7 +69,7 @@ impl Simulated {
                         open.1.push(next);
                         blocks.push((next, usize::MAX));
                     }
-                    Some(end) if graph.is_counted_apart(at, next) => {
+                    Some(end) if graph.is_counted_self_loop(at, next) => {
                         blocks.push((next, paths.len()));
                         paths.push(Path {
                             start: Start::Inside,
@@ -159,7 +159,7 @@ impl Simulated {
             let ends_here = blocks.last() == path.blocks.last();
             let last = (first..end).rev().find(|&at| self.blocks[at].1 == number);
             // A turn of a self loop is over as soon as it is entered: the path around it goes on.
-            let is_turn = |at: usize| self.graph.is_counted_apart(self.blocks[at].0, self.blocks[at].0);
+            let is_turn = |at: usize| self.graph.is_counted_self_loop(self.blocks[at].0, self.blocks[at].0);
             let is_over = |last| path.end == End::Exit || (path.blocks.len() == 1 && is_turn(last)) || last + 1 < end;
             let is_followed = last.is_some_and(is_over);
             PartialPath {

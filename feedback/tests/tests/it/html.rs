@@ -5,7 +5,8 @@ use pleach_annotate::id::{BlockIndex, FunctionGuid, FunctionId};
 use pleach_ball_larus::{End, Path, Start};
 use pleach_feedback_tests::counts_support::{cfg, path};
 use pleach_profile::{
-    BranchPrediction, CalledPath, Caller, Covered, EstimatedPath, FunctionProfile, PathWindow, Profile, Provenance,
+    BranchPrediction, CallCrossingPath, Caller, Covered, EstimatedPath, FunctionProfile, PathWindow, Profile,
+    Provenance,
 };
 use pleach_report::diff::Diff;
 use pleach_report::flows::Flows;
@@ -107,7 +108,7 @@ fn profile() -> Profile {
             count: 29_000.0,
         },
     ];
-    work.called = vec![CalledPath {
+    work.called = vec![CallCrossingPath {
         caller: Caller {
             id: main_id,
             cfg_hash: main_hash,

@@ -7,7 +7,7 @@ use pleach_profile::merge::files::merge_files;
 use pleach_profile::merge::merge;
 use pleach_profile::write::encode;
 use pleach_profile::{
-    BranchPrediction, CallTargets, CalledPath, Caller, Covered, EstimatedPath, Executions, FunctionProfile,
+    BranchPrediction, CallCrossingPath, CallTargets, Caller, Covered, EstimatedPath, Executions, FunctionProfile,
     MemoryLengths, PathWindow, Profile, Provenance, RecordedModule,
 };
 use proptest::prelude::*;
@@ -103,7 +103,7 @@ fn function(guid: u64, hash: u64) -> impl Strategy<Value = FunctionProfile> {
                     cfg_hash: CfgHash(9),
                     before: vec![BlockIndex(number as u32)],
                 };
-                Some(CalledPath {
+                Some(CallCrossingPath {
                     caller,
                     path: path(0),
                     count,

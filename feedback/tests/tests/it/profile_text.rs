@@ -7,8 +7,8 @@ use pleach_ball_larus::{End, Path, Start};
 use pleach_profile::merge::merge;
 use pleach_profile::write::encode;
 use pleach_profile::{
-    BranchPrediction, CallTargets, CalledPath, Caller, Covered, EstimatedPath, Executions, MemoryLengths, PathWindow,
-    Profile,
+    BranchPrediction, CallCrossingPath, CallTargets, Caller, Covered, EstimatedPath, Executions, MemoryLengths,
+    PathWindow, Profile,
 };
 use pleach_report::profile_text::{ProfileTextError, from_text, is_profile_text, to_text};
 use proptest::prelude::*;
@@ -55,7 +55,7 @@ fn full(seed: u64, odd: f64) -> Profile {
             paths: vec![path.clone(), path.clone()],
             count: odd / 7.0,
         }];
-        function.called = vec![CalledPath {
+        function.called = vec![CallCrossingPath {
             caller: Caller {
                 id: function.id,
                 cfg_hash: function.cfg_hash,

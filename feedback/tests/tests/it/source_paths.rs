@@ -7,13 +7,13 @@ use pleach_annotate::cfg::{Call, Callee, Cfg};
 use pleach_annotate::id::{BlockIndex, FunctionGuid};
 use pleach_ball_larus::{End, Path, Start};
 use pleach_profile::{
-    CallTargets, CalledPath, Caller, EstimatedPath, FunctionProfile, PathWindow, Profile, Provenance,
+    CallCrossingPath, CallTargets, Caller, EstimatedPath, FunctionProfile, PathWindow, Profile, Provenance,
 };
 use pleach_report::estimated::EstimatedPaths;
 use pleach_report::functions::{Report, ReportOptions};
 use pleach_report::names::Names;
 use pleach_report::paths::PathsOptions;
-use pleach_report::sequences::{CalledPaths, Windows};
+use pleach_report::sequences::{CallCrossingPaths, Windows};
 use pleach_report::source_paths::SourceNames;
 
 /// `parse` with lines, a direct and an indirect call; blocks 2 and 4 begin on no line of their own.
@@ -80,7 +80,7 @@ fn profile() -> Profile {
         window(&[&back, &back, &exit], 8.0),
     ];
     let mut called = sampled(&leaf, &[(path(Start::Entry, &[0], End::Exit), 20)]);
-    called.called = vec![CalledPath {
+    called.called = vec![CallCrossingPath {
         caller: Caller {
             id: parse.id,
             cfg_hash: parse.hash(),
@@ -179,7 +179,7 @@ fn windows_of_consecutive_paths() {
 fn paths_across_calls() {
     let profile = profile();
     let names = Names::default();
-    let called = CalledPaths::new(&profile, None, None).unwrap();
+    let called = CallCrossingPaths::new(&profile, None, None).unwrap();
     insta::assert_snapshot!("called", called.to_text(&names, Some(&sources())));
     insta::assert_snapshot!("called_json", called.to_json().unwrap());
     let text = called.to_text(&names, None);

@@ -26,7 +26,7 @@ pub struct Suites {
     /// Where profiles are used, early or late; may be repeated
     #[arg(long = "anchor", default_values_t = ["early".to_owned()])]
     anchors: Vec<String>,
-    /// Another option for the plugin, as `-pleach-superblock-price=0`; may be repeated
+    /// Another option for the plugin, as `-pleach-superblock-min-gain=0`; may be repeated
     #[arg(long = "option", value_name = "OPTION", allow_hyphen_values = true)]
     options: Vec<String>,
     /// Where to keep what is wrong, each in a folder of its own

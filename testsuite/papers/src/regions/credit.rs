@@ -10,7 +10,7 @@
 //! The sum of all weights stays what it was, whatever the options.
 
 use super::cold::{Cold, EdgeEvidence};
-use super::matching::Ways;
+use super::matching::RegionPaths;
 use super::obvious::obvious;
 use pleach_analysis::regions::profile::RegionProfile;
 use pleach_analysis::regions::split::Portion;
@@ -73,18 +73,18 @@ pub fn equal(
 struct Crediting<'a> {
     regions: &'a Regions,
     evidence: &'a EdgeEvidence,
-    all: Ways<'a>,
+    all: RegionPaths<'a>,
     /// Without cold edges.
-    warm: Option<Ways<'a>>,
+    warm: Option<RegionPaths<'a>>,
     obvious: BTreeMap<Vec<BlockIndex>, f64>,
 }
 
 impl<'a> Crediting<'a> {
     fn new(regions: &'a Regions, region: RegionIndex, evidence: &'a EdgeEvidence, options: &EqualOptions) -> Self {
-        let all = Ways::all(regions, region);
+        let all = RegionPaths::all(regions, region);
         let warm = options
             .cold
-            .map(|cold| Ways::without(regions, region, |from, to| evidence.is_cold(from, to, &cold)));
+            .map(|cold| RegionPaths::without(regions, region, |from, to| evidence.is_cold(from, to, &cold)));
         let obvious = match options.obvious {
             true => obvious(warm.as_ref().unwrap_or(&all), evidence),
             false => BTreeMap::new(),

@@ -7,7 +7,7 @@ use pleach_annotate::id::BlockIndex;
 
 /// Splits what bursts show of a path. With `extend`, first up to a join and down to a branch where the path's own ends
 /// were not seen; downwards that may lead into regions that no burst has seen.
-pub fn split_piece(regions: &Regions, piece: &PartialPath, extend: bool) -> Vec<Portion> {
+pub fn split_partial_path(regions: &Regions, piece: &PartialPath, extend: bool) -> Vec<Portion> {
     let end = piece.end.map(Leave::from);
     if !extend {
         return regions.split(&piece.blocks, end);
@@ -54,7 +54,7 @@ fn before(regions: &Regions, block: BlockIndex) -> Vec<BlockIndex> {
 fn after(regions: &Regions, block: BlockIndex) -> (Vec<BlockIndex>, bool) {
     let mut after = Vec::new();
     let mut at = block;
-    while let (&[only], false) = (regions.successors(at), regions.may_leave(at)) {
+    while let (&[only], false) = (regions.successors(at), regions.may_end_in_call(at)) {
         if only == block || after.contains(&only) {
             break;
         }

@@ -3,7 +3,7 @@
 
 use super::cold::Cold;
 use super::credit::{EqualOptions, Portions, equal};
-use super::extension::split_piece;
+use super::extension::split_partial_path;
 use super::lengths::{Lengths, Visit};
 use super::overmatching::{OverMatching, RegionReport, compare};
 use anyhow::Result;
@@ -194,7 +194,7 @@ impl Partial {
             for observation in &function.observations {
                 let weight = f64::from(observation.times[0]) / observation.alternatives.len() as f64;
                 for piece in observation.alternatives.iter().flatten() {
-                    for portion in split_piece(&regions, piece, extend) {
+                    for portion in split_partial_path(&regions, piece, extend) {
                         *portions.entry(portion).or_default() += weight;
                     }
                 }

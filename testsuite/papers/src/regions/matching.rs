@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 /// Paths through a region, of all its edges or of some.
 #[derive(Clone, Debug)]
-pub struct Ways<'a> {
+pub struct RegionPaths<'a> {
     regions: &'a Regions,
     region: RegionIndex,
     /// By block: where it is in the lists below.
@@ -23,11 +23,11 @@ pub struct Ways<'a> {
     to: Vec<Vec<usize>>,
     /// A path may end there.
     ends: Vec<bool>,
-    ways_in: Vec<u64>,
-    ways_out: Vec<u64>,
+    paths_in: Vec<u64>,
+    paths_out: Vec<u64>,
 }
 
-impl<'a> Ways<'a> {
+impl<'a> RegionPaths<'a> {
     /// All paths of a region.
     pub fn all(regions: &'a Regions, region: RegionIndex) -> Self {
         Self::without(regions, region, |_, _| false)
@@ -48,8 +48,8 @@ impl<'a> Ways<'a> {
             from: vec![Vec::new(); body.len()],
             to: vec![Vec::new(); body.len()],
             ends: vec![false; body.len()],
-            ways_in: vec![0; body.len()],
-            ways_out: vec![0; body.len()],
+            paths_in: vec![0; body.len()],
+            paths_out: vec![0; body.len()],
             position,
         };
         for (at, &block) in body.iter().enumerate() {
@@ -66,13 +66,13 @@ impl<'a> Ways<'a> {
             }
         }
         // Blocks come after those that lead to them.
-        this.ways_in[0] = 1;
+        this.paths_in[0] = 1;
         for at in 1..body.len() {
-            this.ways_in[at] = this.from[at].iter().map(|&from| this.ways_in[from]).sum();
+            this.paths_in[at] = this.from[at].iter().map(|&from| this.paths_in[from]).sum();
         }
         for at in (0..body.len()).rev() {
-            let onwards: u64 = this.to[at].iter().map(|&to| this.ways_out[to]).sum();
-            this.ways_out[at] = u64::from(this.ends[at]) + onwards;
+            let onwards: u64 = this.to[at].iter().map(|&to| this.paths_out[to]).sum();
+            this.paths_out[at] = u64::from(this.ends[at]) + onwards;
         }
         this
     }
@@ -84,7 +84,7 @@ impl<'a> Ways<'a> {
 
     /// The number of paths.
     pub fn len(&self) -> u64 {
-        self.ways_out[0]
+        self.paths_out[0]
     }
 
     /// Whether there is none.
@@ -97,21 +97,21 @@ impl<'a> Ways<'a> {
     /// A partial path that ended in a call that did not return matches the ways to it, none of which is a path of the
     /// region.
     pub fn count(&self, portion: &Portion) -> u64 {
-        let (ways_in, ways_out) = self.around(portion);
-        ways_in * ways_out
+        let (paths_in, paths_out) = self.around(portion);
+        paths_in * paths_out
     }
 
-    /// One path of a portion's matching set, by its position: below [`Ways::count`], else `None`.
+    /// One path of a portion's matching set, by its position: below [`RegionPaths::count`], else `None`.
     pub fn path(&self, portion: &Portion, number: u64) -> Option<Vec<BlockIndex>> {
-        let (ways_in, ways_out) = self.around(portion);
-        if number >= ways_in * ways_out {
+        let (paths_in, paths_out) = self.around(portion);
+        if number >= paths_in * paths_out {
             return None;
         }
         let body = &self.regions.all()[self.region.index()].body;
-        let mut blocks = self.prefix(self.position[portion.blocks.first()?], number / ways_out);
+        let mut blocks = self.prefix(self.position[portion.blocks.first()?], number / paths_out);
         blocks.extend_from_slice(&portion.blocks);
         if portion.leave.is_none() {
-            blocks.extend(self.suffix(self.position[portion.blocks.last()?], number % ways_out));
+            blocks.extend(self.suffix(self.position[portion.blocks.last()?], number % paths_out));
         }
         debug_assert_eq!(blocks.first(), body.first());
         Some(blocks)
@@ -147,7 +147,7 @@ impl<'a> Ways<'a> {
     /// The number of paths that take an edge within the region; 0 for an edge outside.
     pub fn through(&self, from: BlockIndex, to: BlockIndex) -> u64 {
         match (self.position.get(&from), self.position.get(&to)) {
-            (Some(&from), Some(&to)) if self.to[from].contains(&to) => self.ways_in[from] * self.ways_out[to],
+            (Some(&from), Some(&to)) if self.to[from].contains(&to) => self.paths_in[from] * self.paths_out[to],
             _ => 0,
         }
     }
@@ -155,23 +155,23 @@ impl<'a> Ways<'a> {
     /// The number of paths that end in a block.
     pub fn ending_in(&self, block: BlockIndex) -> u64 {
         match self.position.get(&block) {
-            Some(&at) if self.ends[at] => self.ways_in[at],
+            Some(&at) if self.ends[at] => self.paths_in[at],
             _ => 0,
         }
     }
 
-    /// Ways to a portion and on from it; none where it is not in the region.
+    /// RegionPaths to a portion and on from it; none where it is not in the region.
     fn around(&self, portion: &Portion) -> (u64, u64) {
         let position = |block: Option<&BlockIndex>| self.position.get(block?).copied();
         let (Some(first), Some(last)) = (position(portion.blocks.first()), position(portion.blocks.last())) else {
             return (0, 0);
         };
-        let ways_out = if portion.leave.is_some() {
+        let paths_out = if portion.leave.is_some() {
             1
         } else {
-            self.ways_out[last]
+            self.paths_out[last]
         };
-        (self.ways_in[first], ways_out)
+        (self.paths_in[first], paths_out)
     }
 
     /// The blocks before one, on one of the ways to it.
@@ -180,8 +180,8 @@ impl<'a> Ways<'a> {
         let mut blocks = Vec::new();
         while at != 0 {
             let before = self.from[at].iter().find(|&&from| {
-                let is_it = number < self.ways_in[from];
-                number -= if is_it { 0 } else { self.ways_in[from] };
+                let is_it = number < self.paths_in[from];
+                number -= if is_it { 0 } else { self.paths_in[from] };
                 is_it
             });
             let Some(&before) = before else { break };
@@ -204,8 +204,8 @@ impl<'a> Ways<'a> {
                 number -= 1;
             }
             let after = self.to[at].iter().find(|&&to| {
-                let is_it = number < self.ways_out[to];
-                number -= if is_it { 0 } else { self.ways_out[to] };
+                let is_it = number < self.paths_out[to];
+                number -= if is_it { 0 } else { self.paths_out[to] };
                 is_it
             });
             let Some(&after) = after else { return blocks };

@@ -3,7 +3,7 @@
 //! the more paths are obvious.
 
 use super::cold::EdgeEvidence;
-use super::matching::Ways;
+use super::matching::RegionPaths;
 use pleach_analysis::regions::split::{Leave, Portion};
 use pleach_annotate::id::BlockIndex;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// The obvious paths among some ways through a region, and how often each was taken: as often as that of its own edges
 /// which was seen most, for a partial path may end before it has shown all. The last block is such an edge where only
 /// one path ends in it.
-pub fn obvious(ways: &Ways<'_>, evidence: &EdgeEvidence) -> BTreeMap<Vec<BlockIndex>, f64> {
+pub fn obvious(ways: &RegionPaths<'_>, evidence: &EdgeEvidence) -> BTreeMap<Vec<BlockIndex>, f64> {
     let mut paths: BTreeMap<Vec<BlockIndex>, f64> = BTreeMap::new();
     let mut add = |blocks: Vec<BlockIndex>, leave: Option<Leave>, taken: f64| {
         let region = ways.region();

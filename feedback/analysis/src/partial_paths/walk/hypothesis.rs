@@ -63,7 +63,7 @@ impl Hypothesis {
                 open.blocks.push(block);
                 self.end_at_exit(graph);
             }
-            Some(end) if graph.is_counted_apart(last, block) => self.ended.push(PartialPath {
+            Some(end) if graph.is_counted_self_loop(last, block) => self.ended.push(PartialPath {
                 start: Some(Start::Inside),
                 blocks: vec![block],
                 end: Some(end),

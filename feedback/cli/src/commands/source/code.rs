@@ -14,13 +14,18 @@ use std::path::Path;
 
 /// Makes those lines unknown of which no block that begins there was executed, but that have code of a block that may
 /// have been. `file` has the debug information of `map`'s binary.
-pub fn doubt_lines(lines: &mut SourceFiles, file: &Path, map: &AddressMap, profile: &Profile) -> io::Result<()> {
+pub fn mark_uncertain_lines_unknown(
+    lines: &mut SourceFiles,
+    file: &Path,
+    map: &AddressMap,
+    profile: &Profile,
+) -> io::Result<()> {
     let functions = profile.functions.iter();
     let functions = functions.map(|f| ((f.id, f.cfg_hash), f)).collect();
     let blocks = BlockStates { map, functions };
     visit_lines(file, &mut |source, line, addresses| {
         if lines.is_not_executed(source, line) && blocks.may_have_run(addresses) {
-            lines.doubt(source, line);
+            lines.mark_unknown_if_not_executed(source, line);
         }
     })
 }

@@ -1,7 +1,7 @@
 //! Graphs of functions, from manifests, and their source files, from debug information.
 
 use super::block_places::{BlockPlaces, add_block_places};
-use super::code::doubt_lines;
+use super::code::mark_uncertain_lines_unknown;
 use crate::commands::output::plural;
 use anyhow::{Context, Result, bail};
 use pleach_annotate::cfg::Cfg;
@@ -167,7 +167,8 @@ impl Places {
                 );
             }
             for file in binary.files() {
-                doubt_lines(&mut lines, file, &binary.map, profile).with_context(|| cannot_read(file))?;
+                mark_uncertain_lines_unknown(&mut lines, file, &binary.map, profile)
+                    .with_context(|| cannot_read(file))?;
             }
         }
         Ok(lines)

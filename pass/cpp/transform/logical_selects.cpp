@@ -11,7 +11,7 @@ extern "C" {
 // Removes the weights of selects that join two conditions. Instruction selection branches on each condition in turn,
 // as in `-O2`'s code. Where a select is weighted and predictable, code generation makes a branch of it before that: then
 // the second condition is held in a register, and tested once more.
-bool pleach_join_conditions(LLVMModuleRef M) {
+bool pleach_unweight_logical_selects(LLVMModuleRef M) {
   using namespace PatternMatch;
   bool Changed = false;
   for (Function &F : *unwrap(M))

@@ -12,7 +12,7 @@
 //! - the loss when a process is killed: the frame that it was writing, as without a limit.
 //!
 //! Names are not bounded: a few dozen bytes for each process image and each file that it maps. If the file system
-//! cannot punch holes, the disk is not bounded ([`Gathering::unreclaimed`]). If the recorder is killed, the recording
+//! cannot punch holes, the disk is not bounded ([`ShardReader::unreclaimed`]). If the recorder is killed, the recording
 //! is lost, as without a limit.
 
 use crate::convergence::Convergence;
@@ -44,7 +44,7 @@ const HEAD: usize = 8 << 10;
 
 /// A set while it is gathered.
 #[derive(Debug)]
-pub(crate) struct Gathering {
+pub(crate) struct ShardReader {
     set: VectorSet,
     store: Store,
     found: Found,
@@ -54,7 +54,7 @@ pub(crate) struct Gathering {
     taken: HashMap<Vec<u8>, Taken>,
 }
 
-impl Gathering {
+impl ShardReader {
     /// An empty set. `limit`: maximum size of its file, in bytes.
     pub(crate) fn new(limit: Option<u64>, seed: u64) -> Self {
         Self {
@@ -162,7 +162,7 @@ impl Gathering {
                 heads.push((name, read_at(&file, 0, HEAD)?));
             }
         }
-        conversion.meet(&heads, &mut self.set);
+        conversion.register_shards(&heads, &mut self.set);
         for (name, _) in heads.iter().filter(|_| all) {
             if !conversion.knows(name) {
                 conversion.refuse(directory.join(OsStr::from_bytes(name)).metadata()?.size());

@@ -23,12 +23,12 @@ pub struct Arrived {
 }
 
 /// Reads buffers, and sorts their records by time.
-pub struct Gather<'a> {
+pub struct RecordReader<'a> {
     live: Live<'a>,
     arrived: Arrived,
 }
 
-impl<'a> Gather<'a> {
+impl<'a> RecordReader<'a> {
     /// Adds to a set.
     pub fn new(set: &'a mut VectorSet, engine: Engine, events: &[LiveEvent]) -> Self {
         Self {
