@@ -36,7 +36,7 @@ pub struct Binary {
     pub manifest: Vec<u8>,
     /// Contents of `.pseudo_probe`.
     pub probes: Vec<u8>,
-    /// Contents of `.llvm_bb_addr_map`, LLVM's own map of blocks (`-fbasic-block-address-map`).
+    /// Contents of `.llvm_bb_addr_map`, LLVM's basic-block address map (`-fbasic-block-address-map`).
     pub block_addresses: Vec<u8>,
     /// Instruction set of the code.
     pub architecture: Architecture,

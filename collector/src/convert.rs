@@ -27,9 +27,9 @@ pub struct Found {
     /// Threads that could not be sampled.
     pub unsampled_threads: u64,
     /// Bursts with a complete time measurement.
-    pub clocked: u64,
+    pub timed_bursts: u64,
     /// Cancelled time measurements.
-    pub clock_dropped: u64,
+    pub incomplete_timings: u64,
     /// The result of comparing shadow execution with real execution, if requested.
     pub verified: Verified,
 }
@@ -41,8 +41,8 @@ impl Found {
         self.damaged_bytes += other.damaged_bytes;
         self.threads += other.threads;
         self.unsampled_threads += other.unsampled_threads;
-        self.clocked += other.clocked;
-        self.clock_dropped += other.clock_dropped;
+        self.timed_bursts += other.timed_bursts;
+        self.incomplete_timings += other.incomplete_timings;
         self.verified.join(other.verified);
     }
 }
@@ -182,8 +182,8 @@ impl Conversion {
             found.threads += u64::from(shard.counters.threads);
             found.unsampled_threads += u64::from(shard.counters.unsampled_threads);
             let threads = shard.counters.threads.saturating_add(shard.counters.unsampled_threads);
-            found.clocked += shard.clocked;
-            found.clock_dropped += shard.clock_dropped;
+            found.timed_bursts += shard.timed_bursts;
+            found.incomplete_timings += shard.incomplete_timings;
             found.verified.add(shard.compared, &shard.disagreements, threads);
             found.verified.add_opcodes(&shard.opcodes);
             let (program, own, lost, declined) = shard.since_taken();
@@ -416,7 +416,7 @@ mod tests {
         ];
         let mut set = VectorSet::default();
         let found = convert(&[(b"x".to_vec(), shard.concat())], &mut set);
-        assert_eq!((found.clocked, found.clock_dropped), (4, 1));
+        assert_eq!((found.timed_bursts, found.incomplete_timings), (4, 1));
         let timings: Vec<_> = set.bursts.iter().map(|burst| (burst.thread, burst.timing)).collect();
         let timing = |branches, nanoseconds| Some(BurstTiming { branches, nanoseconds });
         assert_eq!(

@@ -31,10 +31,10 @@ pub struct Stats {
     pub taken_branches: u64,
     /// Bursts with a complete time measurement.
     #[serde(default)]
-    pub clocked: u64,
+    pub timed_bursts: u64,
     /// Incomplete time measurements.
     #[serde(default)]
-    pub clock_dropped: u64,
+    pub incomplete_timings: u64,
     /// Instructions followed.
     pub instructions: u64,
     /// Bursts by the reason for which they ended.
@@ -97,8 +97,8 @@ impl Stats {
             threads: found.threads,
             unsampled_threads: found.unsampled_threads,
             damaged_bytes: found.damaged_bytes,
-            clocked: found.clocked,
-            clock_dropped: found.clock_dropped,
+            timed_bursts: found.timed_bursts,
+            incomplete_timings: found.incomplete_timings,
             verified: Some(found.verified).filter(|verified| verified.instructions > 0),
             ..Self::default()
         };

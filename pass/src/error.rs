@@ -12,11 +12,11 @@ pub enum PassError {
     UnknownAnchor(String),
     /// `PLEACH_OPTIONS` has a word that is no option.
     #[error(
-        "pleach: PLEACH_OPTIONS: '{0}' is no option of pleach's, or has a wrong value: expected such as -pleach-superblocks=0"
+        "pleach: PLEACH_OPTIONS: '{0}' is not an option of pleach, or has a wrong value; an example is -pleach-superblocks=0"
     )]
     UnknownOption(String),
     /// `-pleach-instrument` has an unknown value.
-    #[error("pleach: cannot count '{0}': expected 'paths' or 'edges'")]
+    #[error("pleach: -pleach-instrument={0}: expected 'paths' or 'edges'")]
     UnknownCounting(String),
     /// `-pleach-iterations` is out of range.
     #[error("pleach: -pleach-iterations={0}: expected 1 to 4")]

@@ -37,8 +37,8 @@ pub(super) struct Reading {
     pub(super) disagreements: Vec<Disagreement>,
     pub(super) opcodes: Vec<(u16, u8)>,
     /// Complete time measurements, and cancelled ones.
-    pub(super) clocked: u64,
-    pub(super) clock_dropped: u64,
+    pub(super) timed_bursts: u64,
+    pub(super) incomplete_timings: u64,
     /// CPU time of threads.
     threads: HashMap<u32, u64>,
     /// CPU time of the process, if it reported its end.
@@ -96,8 +96,8 @@ impl Reading {
             compared: 0,
             disagreements: Vec::new(),
             opcodes: Vec::new(),
-            clocked: 0,
-            clock_dropped: 0,
+            timed_bursts: 0,
+            incomplete_timings: 0,
             threads: taken.threads.clone(),
             final_cpu_ns: taken.final_cpu_ns,
             undisturbed: false,
@@ -228,10 +228,10 @@ impl Reading {
     /// Adds a time measurement to its burst, which waits here or is in the store.
     fn timing(&mut self, frame: BurstTimingFrame, store: &mut Store) {
         if frame.passes == 0 || frame.distance_16 == 0 {
-            self.clock_dropped += 1;
+            self.incomplete_timings += 1;
             return;
         }
-        self.clocked += 1;
+        self.timed_bursts += 1;
         let timing = BurstTiming {
             branches: frame.passes as f32 * (frame.distance_16 as f32 / 16.0),
             nanoseconds: frame.elapsed_ns.max(0) as f32,

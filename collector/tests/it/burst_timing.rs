@@ -37,7 +37,7 @@ fn phases_take_what_the_program_says() {
     let program = fixture(directory.path(), "clocks", &[]);
     let command = [program.as_os_str(), "4".as_ref()];
     let run = record(0.1, &command, &[]);
-    if run.stats.clocked == 0 && run.stats.clock_dropped == 0 {
+    if run.stats.timed_bursts == 0 && run.stats.incomplete_timings == 0 {
         return skip("the kernel grants no breakpoints, or no events");
     }
     println!("{:?}", run.stats);
@@ -49,7 +49,7 @@ fn phases_take_what_the_program_says() {
     let [slow, fast] = said[..] else {
         panic!("{output:?}, {}", run.output.status)
     };
-    assert!(run.stats.clocked > 100, "{:?}", run.stats);
+    assert!(run.stats.timed_bursts > 100, "{:?}", run.stats);
     let of = |function: &str| {
         let place = place(&program, function);
         let bursts = run.vectors.bursts.iter();
@@ -71,7 +71,11 @@ fn phases_take_what_the_program_says() {
     assert!((0.3..3.0).contains(&ratio), "slow: {ratio}");
     assert!(median(&slow_clocks) > 5.0 * median(&fast_clocks));
     // Few are interrupted by a tick.
-    assert!(run.stats.clock_dropped < run.stats.clocked / 4, "{:?}", run.stats);
+    assert!(
+        run.stats.incomplete_timings < run.stats.timed_bursts / 4,
+        "{:?}",
+        run.stats
+    );
 }
 
 #[test]
@@ -83,19 +87,22 @@ fn clocks_are_within_the_budget() {
     // A processor that others use too makes bursts longer than their model says.
     assert!(run.stats.overhead < 0.015, "{:?}", run.stats);
     let without = record(0.01, &command, &[("CLOCKS", "off")]);
-    assert_eq!((without.stats.clocked, without.stats.clock_dropped), (0, 0));
+    assert_eq!((without.stats.timed_bursts, without.stats.incomplete_timings), (0, 0));
     assert!(timings(without.vectors.bursts.iter()).is_empty());
     assert!(without.stats.bursts > 20, "{:?}", without.stats);
 }
 
 #[test]
 fn breakpoints_disturb_nothing_and_outlive_nothing() {
-    let mut clocked = 0;
+    let mut timed = 0;
     for how in ["fork", "exec", "spawn", "thread", "block", "limit", "confine", "close"] {
         let run = compare_fixture(1.0, "hostile/clocked", &[how]);
-        println!("{how}: {} and {} dropped", run.stats.clocked, run.stats.clock_dropped);
-        clocked += run.stats.clocked;
+        println!(
+            "{how}: {} and {} dropped",
+            run.stats.timed_bursts, run.stats.incomplete_timings
+        );
+        timed += run.stats.timed_bursts;
         assert!(run.stats.bursts > 0, "{how}: {:?}", run.stats);
     }
-    println!("{clocked} clocked");
+    println!("{timed} timed");
 }

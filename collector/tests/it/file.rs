@@ -333,8 +333,8 @@ fn files_from_before_clocks_are_read() {
         (1.0, f32::INFINITY, false),
     ] {
         let timing = [branches.to_le_bytes(), nanoseconds.to_le_bytes()].concat();
-        let clocked = [&payload[..end], &timing, &payload[end..]].concat();
-        let read = VectorSet::from_bytes(&sealed(&clocked));
+        let timed = [&payload[..end], &timing, &payload[end..]].concat();
+        let read = VectorSet::from_bytes(&sealed(&timed));
         let expected = is_read.then_some(Some(BurstTiming { branches, nanoseconds }));
         assert_eq!(read.ok().map(|set| set.bursts[0].timing), expected);
     }

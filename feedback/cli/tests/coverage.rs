@@ -51,7 +51,7 @@ fn states_are_printed() {
     tests_and_production(&dir);
     let text = stdout(&pleach(&["coverage", "tests.pleach", "--top", "1"], &dir));
     assert!(
-        text.contains("1 of 2 functions executed, 0 more only predicted, 1 proved never executed"),
+        text.contains("1 of 2 functions executed, 0 more only predicted, 1 proved not executed"),
         "{text}"
     );
     assert!(text.ends_with("and 1 more: --top 0 lists them all\n"), "{text}");

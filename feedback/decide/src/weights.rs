@@ -88,8 +88,11 @@ pub enum FunctionTreatment {
         /// Branches with known directions: a weight for each successor slot.
         branch_weights: Vec<(BlockIndex, Vec<u64>)>,
     },
-    /// Never executed, by exact counts or a profile with many bursts: optimised for size and not inlined.
-    Cold,
+    /// Optimised for size and not inlined.
+    Cold {
+        /// Never executed, by exact counts or by breakpoints; else without samples in a profile with many bursts.
+        is_proved: bool,
+    },
     /// Executed, but rarely, as breakpoints show: it gets the smallest count, so that less is inlined into it. What is
     /// inlined into it may be hot all the same.
     Rare {
@@ -147,7 +150,9 @@ pub fn function_treatment(cfg: &Cfg, profile: &FunctionProfile, evidence: &Recor
                 branch_weights: proved_branches(cfg, &not_executed).collect(),
             }
         } else if evidence.exact || (is_proved || !is_observed) && evidence.bursts >= MIN_BURSTS_FOR_SIZE {
-            FunctionTreatment::Cold
+            FunctionTreatment::Cold {
+                is_proved: evidence.exact || is_proved,
+            }
         } else if is_proved || can_split && evidence.samples >= MIN_SAMPLES_FOR_SPLITTING {
             FunctionTreatment::Unlikely { is_proved }
         } else {
@@ -463,7 +468,8 @@ mod tests {
         let judge = |never: &FunctionProfile, samples, bursts| {
             function_treatment(&diamond(), never, &evidence(samples, bursts))
         };
-        assert_eq!(judge(&never, SAMPLES, BURSTS), FunctionTreatment::Cold);
+        let cold = FunctionTreatment::Cold { is_proved: false };
+        assert_eq!(judge(&never, SAMPLES, BURSTS), cold);
         let unlikely = |is_proved| FunctionTreatment::Unlikely { is_proved };
         assert_eq!(judge(&never, SAMPLES, BURSTS - 1), unlikely(false));
         assert_eq!(judge(&never, SAMPLES / 2, BURSTS - 1), FunctionTreatment::Unknown);
@@ -505,7 +511,7 @@ mod tests {
         assert_eq!(branch_weights, [(BlockIndex(0), vec![5 * WEIGHT_SCALE, 0])]);
         assert_eq!(
             function_treatment(&cfg, &profile(&cfg, &[0; 4], &[0; 4]), &exact),
-            FunctionTreatment::Cold
+            FunctionTreatment::Cold { is_proved: true }
         );
         assert_eq!(cold_count(&exact), u64::MAX);
         assert_eq!(cold_count(&evidence(1_000_000, MIN_BURSTS_FOR_SPLITTING - 1)), 0);
@@ -614,13 +620,14 @@ mod tests {
             samples: MIN_SAMPLES_FOR_SPLITTING,
             ..few
         };
-        assert_eq!(function_treatment(&cfg, &never, &many), FunctionTreatment::Cold);
+        let cold = |is_proved| FunctionTreatment::Cold { is_proved };
+        assert_eq!(function_treatment(&cfg, &never, &many), cold(true));
         let unknown = states([Unknown, NotExecuted, Unknown, Unknown], [0; 4]);
         assert_eq!(function_treatment(&cfg, &unknown, &few), FunctionTreatment::Unknown);
         assert_eq!(function_treatment(&cfg, &unknown, &many), unlikely(false));
         assert_eq!(
             function_treatment(&cfg, &states([Unknown; 4], [0; 4]), &many),
-            FunctionTreatment::Cold
+            cold(false)
         );
         // Breakpoints show that it ran, but no sample does: placed apart, never for size.
         let hit = states([Hit, Hit, NotExecuted, Hit], [0; 4]);

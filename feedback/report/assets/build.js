@@ -1,4 +1,4 @@
-// What stage 2 did in a build, by function.
+// What `flags use` did in a build, by function.
 "use strict";
 
 const TREATMENTS = {

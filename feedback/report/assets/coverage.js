@@ -35,7 +35,7 @@ function showFolders(main, at) {
   const search = h("input", { type: "search", id: "search", placeholder: "Search files  (/)", "aria-label": "Search files", autocomplete: "off", oninput: () => { amend({ q: search.value }); draw(); } });
   search.value = at.q ?? "";
   const body = h("tbody", {});
-  const heads = ["", "blocks executed", "lines executed", "predicted", "never executed", "unknown"];
+  const heads = ["", "blocks executed", "lines executed", "predicted only", "not executed", "unknown"];
   function draw() {
     const wanted = search.value.toLowerCase();
     body.replaceChildren(...folders().flatMap(({ folder, files }) => {

@@ -13,8 +13,8 @@ async function unpack() {
 
 const STATES = [
   { key: "executed", name: "executed", sign: "●", title: "proved to have been executed" },
-  { key: "predicted", name: "predicted", sign: "◐", title: "only predicted: shadow execution passed it" },
-  { key: "never", name: "never executed", sign: "○", title: "proved never executed" },
+  { key: "predicted", name: "predicted only", sign: "◐", title: "only predicted: shadow execution passed it" },
+  { key: "never", name: "not executed", sign: "○", title: "proved not executed" },
   { key: "unknown", name: "unknown", sign: "?", title: "unknown: it may have been executed" },
 ];
 
@@ -24,7 +24,7 @@ const COVERED = {
   "by-dominance": "executed: implied, the graph has no way around it",
   "predicted": "predicted only: shadow execution passed it",
   "predicted-by-dominance": "predicted only: implied by predicted blocks",
-  "not-executed": "never executed: its breakpoint was armed throughout and never hit",
+  "not-executed": "not executed: its breakpoint was armed throughout and never hit",
   "code-not-executed": "unknown: its code was not executed, but control may have been led around it",
   "unknown": "unknown: no evidence",
 };

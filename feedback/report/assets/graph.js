@@ -13,7 +13,7 @@ const PATH_COLOURS = 8;
 const pathLetter = (at) => (at < 26 ? String.fromCharCode(65 + at) : `${at + 1}`);
 
 class Graph {
-  /// `onselect(block)` is called when a block is chosen. `marks`: what stage 2 did, by block.
+  /// `onselect(block)` is called when a block is chosen. `marks`: what `flags use` did, by block.
   constructor(detail, onselect, marks) {
     this.detail = detail;
     this.onselect = onselect;

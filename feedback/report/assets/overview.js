@@ -36,7 +36,7 @@ function showOverview(main) {
     hotPaths(o),
     h("h2", {}, "Coverage"),
     h("p", {}, stateBar(o.blocks), ` of ${grouped(sum(o.blocks))} blocks: `, STATES.map((state, at) => `${at > 0 ? ", " : ""}${grouped(o.blocks[at])} ${state.name}`).join("")),
-    h("p", {}, `Of ${grouped(o.functions[0])} functions, ${grouped(o.functions[1])} have samples, ${grouped(o.functions[2])} are proved to have been executed at least in part, and all of ${grouped(o.functions[3])} is proved never executed.`),
+    h("p", {}, `Of ${grouped(o.functions[0])} functions, ${grouped(o.functions[1])} have samples, ${grouped(o.functions[2])} are proved to have been executed at least in part, and all of ${grouped(o.functions[3])} is proved not executed.`),
     stateLegend());
 }
 

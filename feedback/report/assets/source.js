@@ -4,7 +4,7 @@
 /// Lines before the first and after the last with a block.
 const AROUND = 3;
 
-/// The certainty of states, for lines with several blocks: executed, predicted, unknown, never executed.
+/// The certainty of states, for lines with several blocks: executed, predicted, unknown, not executed.
 const CERTAINTY = [0, 1, 3, 2];
 
 /// The lines on which blocks of a function begin: number → { count, state, blocks, missed }.

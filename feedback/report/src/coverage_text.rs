@@ -31,7 +31,7 @@ impl CoverageReport {
         let _ = writeln!(out, "{totals}\n");
         let _ = writeln!(
             out,
-            "{} of {} functions executed, {} more only predicted, {} proved never executed\n",
+            "{} of {} functions executed, {} more only predicted, {} proved not executed\n",
             grouped(self.functions_proved),
             grouped(self.functions_all),
             grouped(self.functions_covered - self.functions_proved),

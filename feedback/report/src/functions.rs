@@ -171,8 +171,8 @@ impl<'p> Report<'p> {
         let mut out = String::new();
         let has_instructions = self.functions.iter().any(|f| f.instruction_share.is_some());
         let mut header = vec![
-            "blocks",
-            "calls",
+            "block share",
+            if self.is_exact { "calls" } else { "call share" },
             "function",
             "path's share",
             "90 % interval",
@@ -232,8 +232,13 @@ impl<'p> Report<'p> {
         };
         let _ = writeln!(
             out,
-            "{} {known}; “calls”: of all functions",
+            "{} {known}; “block share”: of the executions of all blocks{}",
             with_unit(shown, "function"),
+            if self.is_exact {
+                ""
+            } else {
+                "; “call share”: of the calls of all functions"
+            },
         );
         without_padding(&out)
     }

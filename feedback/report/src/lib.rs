@@ -12,7 +12,7 @@
 //! 6. [`lines`]: source lines; [`lcov`] and [`listing`] print them.
 //! 7. [`foreign`] and [`exclude`]: remove counts that do not belong to a program, and functions.
 //! 8. [`evaluate`]: figures of accuracy.
-//! 9. [`summary`]: what stage 2 did in a build, from optimisation records.
+//! 9. [`summary`]: what `flags use` did in a build, from optimisation records.
 //! 10. [`html`]: all of it as a page; [`phases`]: a recording over time.
 //! 11. [`profile_text`]: a profile as text, and back.
 //! 12. [`names`]: how names of functions are shown and found;

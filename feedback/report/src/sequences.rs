@@ -1,6 +1,6 @@
 //! Paths in sequence: k-iteration paths (windows of consecutive paths of one activation), and call-crossing paths (the
-//! caller's path, then the callee's). [`Windows`] and [`CallCrossingPaths`] are the reports of `pleach paths --windows` and
-//! `--called`.
+//! caller's path, then the callee's). [`Windows`] and [`CallCrossingPaths`] are the reports of `pleach paths --iterations` and
+//! `--across-calls`.
 //!
 //! Their counts are estimated from those of single paths and from the probability of the next path where a burst shows
 //! it. Their intervals are those of parts of a single path's count ([`Interval::of_part`]).

@@ -86,8 +86,8 @@ fn overview(show: &Show, names: &Names, out: &mut String) {
     }
     let _ = writeln!(out, "{cutoffs}\n");
     let header = match show.is_exact {
-        true => ["function", "share", "entries", "hottest block", "samples"],
-        false => ["function", "share", "calls", "hottest block per call", "samples"],
+        true => ["function", "share", "calls", "hottest block", "block samples"],
+        false => ["function", "share", "calls", "hottest block per call", "block samples"],
     };
     let mut functions = table(&header, 1..);
     for line in &show.functions {

@@ -39,7 +39,7 @@ cl::opt<std::string> Id("pleach-id", cl::Hidden, cl::value_desc("digest"),
 cl::opt<bool> Salvage("pleach-salvage", cl::init(true),
                       cl::desc("Use the profiles of older versions of functions that changed (default: on)"));
 cl::opt<bool> UnweightLogicalSelects("pleach-unweight-logical-selects", cl::init(true), cl::Hidden,
-                             cl::desc("Leave conditions that are joined by && or || to instruction selection"));
+                             cl::desc("Remove the weights of selects that join conditions by && or ||, so that they are not made branches"));
 cl::opt<bool> Promote("pleach-icall-promotion", cl::init(true), cl::Hidden,
                       cl::desc("Promote indirect calls with profiled targets"));
 cl::opt<bool> SpecialiseLengths("pleach-memory-lengths", cl::init(true), cl::Hidden,

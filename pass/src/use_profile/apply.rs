@@ -65,7 +65,7 @@ pub struct Outcome {
     /// Functions that changed since the profile was recorded, and got the counts of what they were.
     pub salvaged: usize,
     /// Functions whose graph changed since the profile was recorded, and which got no counts.
-    pub stale: usize,
+    pub not_matched: usize,
     /// Functions that are not in the profile.
     pub absent: usize,
     /// Indirect calls that got targets.
@@ -79,7 +79,7 @@ impl Outcome {
     pub fn line(&self, module: &str) -> String {
         format!(
             "pleach: {module}: profile used for {} functions ({} indirect calls, {} memory operations), {} cold, {} unlikely, {} not sampled, \
-             {} salvaged, {} stale, {} not in the profile",
+             {} salvaged, {} not matched, {} not in the profile",
             self.sampled,
             self.indirect_calls,
             self.memory_operations,
@@ -87,7 +87,7 @@ impl Outcome {
             self.unlikely,
             self.unsampled,
             self.salvaged,
-            self.stale,
+            self.not_matched,
             self.absent
         )
     }
@@ -312,7 +312,7 @@ impl Applier<'_, '_> {
             }
             (found, None) => {
                 let is_known = matches!(found, Lookup::Stale { .. });
-                outcome.stale += usize::from(is_known);
+                outcome.not_matched += usize::from(is_known);
                 outcome.absent += usize::from(!is_known);
                 if self.remarks {
                     let has_namesake = self.source.has_only_namesakes(&function.cfg, may_be_elsewhere(value));
@@ -369,14 +369,17 @@ impl Applier<'_, '_> {
                 self.mark(function, entry_count, max_count)?;
                 self.remark(value, true, "ProfileUsed", || {
                     let text = format!(
-                        "profile used: {entry_count} calls, hottest block {max_count}, {} branches weighted, {unpredictable} unpredictable, {listed} paths listed, from {} samples",
+                        "profile used: entry count {entry_count}, maximum block count {max_count} (scaled estimates), {} branches weighted, \
+                         {unpredictable} unpredictable, {listed} paths listed, from {} sampled block executions",
                         branch_weights.len(),
                         profile.samples
                     );
                     Text::from(text).value("Origin", &how).text(known)
                 });
             }
-            FunctionTreatment::Cold if self.decisions.take(Optimisation::Size, &function.cfg.name, None)? => {
+            FunctionTreatment::Cold { is_proved }
+                if self.decisions.take(Optimisation::Size, &function.cfg.name, None)? =>
+            {
                 outcome.cold += 1;
                 // SAFETY: the function belongs to the module.
                 unsafe {
@@ -384,7 +387,8 @@ impl Applier<'_, '_> {
                     mark_cold(value);
                 }
                 self.remark(value, true, "Cold", || {
-                    format!("never executed: optimised for size{how}{known}").into()
+                    let what = if is_proved { "not executed" } else { "no samples" };
+                    format!("{what}: optimised for size{how}{known}").into()
                 });
             }
             FunctionTreatment::Rare { branch_weights }
@@ -416,7 +420,7 @@ impl Applier<'_, '_> {
                     format!("{what}: placed in .text.unlikely{how}{known}").into()
                 });
             }
-            FunctionTreatment::Cold
+            FunctionTreatment::Cold { .. }
             | FunctionTreatment::Rare { .. }
             | FunctionTreatment::Unlikely { .. }
             | FunctionTreatment::Unknown => {

@@ -104,7 +104,7 @@ pub fn run(
                     );
                     remark(value, true, "SecondProfileUsed", &|| {
                         format!(
-                            "second profile used: {entry_count} calls, {} branches weighted, from {} samples",
+                            "second profile used: entry count {entry_count} (scaled), {} branches weighted, from {} sampled block executions",
                             branch_weights.len(),
                             profile.samples
                         )
@@ -115,7 +115,7 @@ pub fn run(
                     metadata::set_entry_count(value, 1);
                     set_weights(function, &branch_weights);
                 }
-                FunctionTreatment::Cold | FunctionTreatment::Unlikely { .. } => {
+                FunctionTreatment::Cold { .. } | FunctionTreatment::Unlikely { .. } => {
                     outcome.unsampled += 1;
                     metadata::set_section_prefix(value, "unlikely");
                 }

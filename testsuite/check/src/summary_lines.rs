@@ -62,7 +62,7 @@ mod tests {
         let text = "a.c:1:2: warning: 9 superblocks in 9 functions\n\
                     pleach: a.c: profile used for 5 functions (0 indirect calls), 1 cold, 2 unlikely\n\
                     pleach: a.c: 3 superblocks in 2 functions, 10 instructions copied (+1.0 %)\n\
-                    pleach: b.c: profile used for 2 functions (0 indirect calls), 0 cold, 0 unlikely, 1 salvaged, 3 stale\n\
+                    pleach: b.c: profile used for 2 functions (0 indirect calls), 0 cold, 0 unlikely, 1 salvaged, 3 not matched\n\
                     pleach: b.c: 40 superblocks in 1 functions, 10 instructions copied (+1.0 %)\n\
                     pleach: b.c: 8 unpredictable branches if-converted in 3 functions\n\
                     pleach: b.c: 6 selects on loop-carried chains turned into branches in 2 functions\n";

@@ -1,4 +1,4 @@
-//! `pleach summary`: what stage 2 did in real builds, from their optimisation records.
+//! `pleach summary`: what `flags use` did in real builds, from their optimisation records.
 
 use crate::support::*;
 use std::path::Path;
@@ -32,7 +32,7 @@ fn a_build_is_summed_up_by_optimisation_and_function() {
     let is_formed = |line: &str| line.contains("superblock") && line.ends_with(" formed");
     let forms_superblocks = text.lines().any(is_formed);
     assert!(
-        text.contains("profile used, of the same control flow") && forms_superblocks,
+        text.contains("profile used: the graph is unchanged") && forms_superblocks,
         "{text}"
     );
     let json: serde_json::Value = serde_json::from_str(&summary(&folder, &["--json"])).expect("JSON");

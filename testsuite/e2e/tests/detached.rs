@@ -167,7 +167,7 @@ fn what_was_taken_is_not_collected_again() {
 fn sampling_goes_on_when_a_full_folder_was_taken() {
     let dir = scratch();
     let (program, folder) = (program_of_seconds(dir.path(), &[]), dir.path().join("folder"));
-    let environment = begin(&folder, &["--max-folder", "16k"]);
+    let environment = begin(&folder, &["--max-dir-size", "16k"]);
     let run = || assert!(start(&program, "1", &environment).wait().expect("ended").success());
     let take = || taken(&folder, &dir.path().join("c.pleach"));
     run();
@@ -180,7 +180,7 @@ fn sampling_goes_on_when_a_full_folder_was_taken() {
 fn sampling_ends_when_the_folder_is_full() {
     let dir = scratch();
     let (program, folder) = (program_of_seconds(dir.path(), &[]), dir.path().join("folder"));
-    let environment = begin(&folder, &["--max-folder", "16k"]);
+    let environment = begin(&folder, &["--max-dir-size", "16k"]);
     for _ in 0..2 {
         assert!(start(&program, "1", &environment).wait().expect("ended").success());
     }

@@ -144,7 +144,7 @@ fn stock_clang_places_blocks_by_it() {
     );
     let (_, text) = failure(&mut export(&plain));
     assert!(
-        text.contains("no map of blocks: build it with -fbasic-block-address-map"),
+        text.contains("no basic-block address map: build it with -fbasic-block-address-map"),
         "{text}"
     );
 }

@@ -133,7 +133,7 @@ fn what_does_not_fit_is_said() {
     refused(
         "main:12:1\n x\n",
         &recorded.binary,
-        "line 2 is none of a sample profile: x",
+        "line 2 is not a line of a sample profile: x",
     );
     let mut unnamed = Command::new(pleach());
     let (_, message) = failure(

@@ -51,9 +51,9 @@ fn paths_are_shown_as_lines_and_calls() {
     assert!(report.contains("called.c:"), "{report}");
     let blocks = pleach_on(&profile, &["paths", "--blocks", "--function", "choose"]);
     assert!(blocks.contains("▸0→") && !blocks.contains("called.c"), "{blocks}");
-    let called = pleach_on(&profile, &["paths", "--called", "--function", "work"]);
+    let called = pleach_on(&profile, &["paths", "--across-calls", "--function", "work"]);
     assert!(called.contains("called.c:16 → 17 → 23 → work()"), "{called}");
-    let windows = pleach_on(&profile, &["paths", "--windows=2", "--function", "main"]);
+    let windows = pleach_on(&profile, &["paths", "--iterations=2", "--function", "main"]);
     assert!(windows.contains("called.c:29"), "{windows}");
     // The profile itself has the lines; only names of files and imported functions are the binary's.
     std::fs::remove_file(&binary).expect("removed");

@@ -1,4 +1,4 @@
-//! The sections that annotated binaries carry, and LLVM's map of blocks.
+//! The sections that annotated binaries carry, and LLVM's basic-block address map.
 
 use crate::input::Input;
 use pleach_annotate::manifest::{self, Anchor};
@@ -43,7 +43,7 @@ fn check_manifest(section: &[u8]) {
     }
 }
 
-/// LLVM's map of blocks: any bytes.
+/// LLVM's basic-block address map: any bytes.
 pub fn block_addresses(data: &[u8]) {
     let Ok(functions) = address_map::decode(data) else {
         return;

@@ -83,7 +83,7 @@ pub enum Refusal {
     )]
     Busy,
     /// The limit on open files is too low: every thread needs two descriptors on each processor.
-    #[error("too many open files: {} are needed, two for each of {cpus} processors and {threads} threads; raise `ulimit -n`", 2 * cpus * threads)]
+    #[error("too many open files: {} are needed, two for each processor and thread; raise `ulimit -n`", 2 * cpus * threads)]
     Files {
         /// Processors.
         cpus: usize,
@@ -358,7 +358,7 @@ mod tests {
         event without records: this machine does not read branch records at the event r1c2:u: leave out --event, or try --event near_taken
         very old kernel: kernel 3.10 is too old: perf events with a clock of their own need Linux 4.1
         in use: the processor's counters are in use by another program: stop other profilers, or `sysctl kernel.nmi_watchdog=0`
-        few descriptors: too many open files: two for each of 8 processors are needed; raise `ulimit -n`
+        few descriptors: too many open files: 16 are needed, two for each processor and thread; raise `ulimit -n`
         unforeseen: perf_event_open failed: Interrupted system call (os error 4)
         ");
     }

@@ -253,8 +253,8 @@ impl Targets {
         }
         if is_resolved {
             self.notes.push(format!(
-                "call:{}: the C library chooses it when the program is loaded, under a name that it does not tell: its calls are \
-                 not seen",
+                "call:{}: an indirect function (IFUNC), whose implementation the C library chooses when it is loaded: its calls \
+                 are not seen",
                 names.join(", ")
             ));
         }

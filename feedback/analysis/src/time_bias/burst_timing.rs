@@ -51,17 +51,17 @@ pub(super) fn weights(
     precision: Precision,
     time_of: impl Fn(&Burst) -> Option<Measurement>,
 ) -> Vec<Times> {
-    let clocked: Vec<(usize, Measurement)> = bursts
+    let timed: Vec<(usize, Measurement)> = bursts
         .iter()
         .enumerate()
         .filter_map(|(number, burst)| Some((number, time_of(burst)?)))
         .filter(|(_, (branches, _))| *branches > 0.0)
         .collect();
-    if clocked.is_empty() {
+    if timed.is_empty() {
         return Vec::new();
     }
-    let every = clocked.len().div_ceil(MAX_TIMINGS);
-    let mut known: Vec<(Content, Known)> = clocked
+    let every = timed.len().div_ceil(MAX_TIMINGS);
+    let mut known: Vec<(Content, Known)> = timed
         .iter()
         .step_by(every)
         .map(|&(number, time)| (content(&bursts[number]), Known::new(number, time)))
@@ -77,7 +77,7 @@ pub(super) fn weights(
     };
     let mut own = vec![None; bursts.len()];
     if precision == Precision::High {
-        for &(number, measured) in &clocked {
+        for &(number, measured) in &timed {
             let known = Known::new(number, measured);
             own[number] = Some(Known {
                 time: known.time.min(most),

@@ -124,8 +124,8 @@ impl Weights {
     /// The weight of a burst as a whole, of the recording and in each replicate. If no burst was timed, replicates
     /// differ by the assumed speed of its phase.
     pub fn of_burst(&self, number: usize, burst: &Burst) -> Times {
-        let clocked = self.bursts.get(number).copied();
-        clocked.unwrap_or_else(|| phase::factors(burst.engine, &burst.branches))
+        let timed = self.bursts.get(number).copied();
+        timed.unwrap_or_else(|| phase::factors(burst.engine, &burst.branches))
     }
 
     /// The weight of a burst's branch beside that of the burst.

@@ -36,11 +36,11 @@ pub struct Args {
     /// Weight branches by their time, where the recording measured it (`pleach record --correct-time-bias`).
     #[arg(long)]
     correct_time_bias: bool,
-    /// Weight the phases of the program (`pleach phases`): each alike, or by its CPU time. The second differs from a
-    /// plain analysis where recordings with different budgets are analysed together.
+    /// Weight the phases of the program (`pleach phases`): `equal` gives each the same weight, `time` its CPU time. `time`
+    /// changes something only if recordings with different budgets are analysed together.
     #[arg(long, value_enum, value_name = "WEIGHT")]
     phases: Option<PhaseWeight>,
-    /// Bursts of an interval of the phases, or auto (as for `pleach phases`).
+    /// Length of the compared intervals in bursts, or auto (see `pleach phases --help`).
     #[arg(long, default_value = "auto", value_parser = interval, value_name = "N|auto", requires = "phases")]
     interval: Interval,
     /// Also find the paths that lead to an event in the bursts: call:FUNCTION, allocations, syscalls, syscall:NAME; may be

@@ -27,7 +27,7 @@ pub struct Args {
     #[command(flatten)]
     files: RecordedFiles,
     /// Take what the profile has out of the recording: the next profile begins where this one ends, and the space is
-    /// free again. For services that run for weeks: rotate before --max-folder is reached, and merge the profiles.
+    /// free again. For services that run for weeks: rotate before --max-dir-size is reached, and merge the profiles.
     #[arg(long)]
     rotate: bool,
     /// Write measurements of the recording to this file, as JSON.

@@ -29,7 +29,7 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     top: Option<usize>,
     /// Print numbers of blocks, not source lines.
-    #[arg(short = 'v', long)]
+    #[arg(long)]
     blocks: bool,
     /// The program, or one of its libraries, for names of files and functions; may be repeated (default: the recorded
     /// programs).

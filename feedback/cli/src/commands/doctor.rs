@@ -68,7 +68,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             let mark = match check.ok {
                 Some(true) => "ok",
                 Some(false) => "MISSING",
-                None => "-",
+                None => "info",
             };
             print(&format!("{mark:>7}  {}: {}\n", check.name, check.found))?;
         }

@@ -111,8 +111,8 @@ struct Common {
     /// Print a clang configuration file (for clang's --config=FILE) instead of flags.
     #[arg(long)]
     config: bool,
-    /// Do not name profile and plugin in dependency files (`-MD`). For Bazel, which takes files there that it was not told
-    /// of for an error; it compiles again all the same when a profile changes, because the flags change.
+    /// Do not name profile and plugin in dependency files (`-MD`). Bazel needs this: it rejects dependency files that name
+    /// undeclared inputs. It still compiles again when a profile changes, because the flags change.
     #[arg(long)]
     no_depfile: bool,
 }

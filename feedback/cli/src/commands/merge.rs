@@ -78,7 +78,7 @@ fn joined(merged: &Merged) -> Result<Option<Vec<u8>>> {
         return Ok(None);
     }
     if merged.vectors.len() != merged.report.profiles {
-        bail!("some profiles have none, or --weighted-input was given");
+        bail!("not all profiles have raw vectors, or --weighted-input was given");
     }
     let sets: Result<Vec<_>, _> = merged
         .vectors

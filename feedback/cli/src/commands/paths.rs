@@ -29,8 +29,8 @@ use std::process::ExitCode;
 /// shown as numbers of blocks, in the function's order at the anchor.
 ///
 ///   pleach paths app.pleach                          the 20 hottest paths
-///   pleach paths app.pleach --windows=3              three consecutive iterations of loops
-///   pleach paths app.pleach --called                 paths of functions after the paths of their callers
+///   pleach paths app.pleach --iterations=3           three consecutive iterations of loops
+///   pleach paths app.pleach --across-calls           paths of functions after the paths of their callers
 ///   pleach paths app.pleach --function parse --top 0 all of one function
 ///   pleach paths --event app.pleach                  which paths lead to recorded events (record --event)
 ///   pleach paths app.pleach --json | jq length        for scripts
@@ -49,24 +49,24 @@ pub struct Args {
     /// Print exact counts of edges instead of paths. With --json: all edges, by function.
     #[arg(long)]
     edges: bool,
-    /// Print windows of K consecutive paths of an activation (k-iteration paths), K = 2 (default), 3 or 4. Of exact
-    /// counts, plain `pleach paths` prints those that $(pleach flags instrument --iterations K) counted.
-    #[arg(long, value_name = "K", num_args = 0..=1, require_equals = true, default_missing_value = "2", conflicts_with_all = ["edges", "called"],
+    /// Print sequences of K consecutive paths of an activation (k-iteration paths), K = 2 (default), 3 or 4. For exact
+    /// counts, build with $(pleach flags instrument --iterations K); plain `pleach paths` prints them.
+    #[arg(long, alias = "windows", value_name = "K", num_args = 0..=1, require_equals = true, default_missing_value = "2", conflicts_with_all = ["edges", "across_calls"],
           value_parser = clap::value_parser!(u8).range(2..=4))]
-    windows: Option<u8>,
+    iterations: Option<u8>,
     /// Print paths across calls: a function's path with the blocks that its caller executed before.
-    #[arg(long, conflicts_with = "edges")]
-    called: bool,
+    #[arg(long, alias = "called", conflicts_with = "edges")]
+    across_calls: bool,
     /// Print where recorded events occurred, and the paths that led there: all events, or this one. Events are recorded
-    /// with `pleach record --event`. Lists 20 places; 0 with --top: all.
+    /// with `pleach record --event`. Lists 20 places, or as many as --top says (0: all).
     #[arg(long, value_name = "EVENT", num_args = 0..=1, require_equals = true,
-          conflicts_with_all = ["edges", "called", "windows", "exclude_function"])]
+          conflicts_with_all = ["edges", "across_calls", "iterations", "exclude_function"])]
     event: Option<Option<String>>,
     /// Print numbers of blocks, not source lines.
-    #[arg(short = 'v', long)]
+    #[arg(long)]
     blocks: bool,
-    /// The program, or one of its libraries; may be repeated. Counts of functions that it does not have, or has with
-    /// other control flow, are left out, and the exit status is 1.
+    /// The program, or one of its libraries; may be repeated. Counts of functions that are missing from it, or have
+    /// another control-flow graph there, are left out; the exit status is then 1.
     #[arg(long, value_name = "FILE")]
     binary: Vec<PathBuf>,
     #[command(flatten)]
@@ -128,10 +128,10 @@ fn exact_text(exact: &ExactProfile, options: &PathsOptions, args: &Args) -> Resu
     if args.event.is_some() {
         bail!("these are exact counts: events are recorded with `pleach record --event`");
     }
-    if args.windows.is_some() || args.called {
+    if args.iterations.is_some() || args.across_calls {
         bail!(
-            "these are exact counts: $(pleach flags instrument --iterations K) counts windows, which `pleach paths` \
-             without --windows prints; paths across calls are not counted"
+            "these are exact counts: $(pleach flags instrument --iterations K) counts sequences of paths, which `pleach \
+             paths` without --iterations prints; paths across calls are not counted"
         );
     }
     if args.edges {
@@ -173,14 +173,14 @@ fn estimated_text(profile: &Profile, options: &PathsOptions, args: &Args) -> Res
             false => events.to_text(&names, sources(profile, args).as_ref()),
         });
     }
-    if let Some(length) = args.windows {
+    if let Some(length) = args.iterations {
         let windows = Windows::new(profile, length.into(), function, options.top)?;
         return Ok(match args.json {
             true => windows.to_json()?,
             false => windows.to_text(&names, sources(profile, args).as_ref()),
         });
     }
-    if args.called {
+    if args.across_calls {
         let called = CallCrossingPaths::new(profile, function, options.top)?;
         return Ok(match args.json {
             true => called.to_json()?,

@@ -21,9 +21,9 @@ use std::process::ExitCode;
 /// breakpoints show that code was executed for the first time, a change is looked for, too: so phases are found that are
 /// too short to fill an interval.
 ///
-/// Printed are a timeline, each phase's share of the CPU time, the functions of code that was first executed in it, its
-/// hottest paths as `pleach paths` shows them, and the paths that set it apart from the others. CPU times are estimated from numbers of bursts. The recording must have its
-/// raw vectors; a program that is not annotated has phases without paths.
+/// It prints a timeline, and for each phase: its share of the CPU time, the functions whose code was first executed in it,
+/// its hottest paths, and the paths that set it apart from the other phases. CPU times are estimated from numbers of
+/// bursts. The recording must have its raw vectors. A program that is not annotated has phases without paths.
 ///
 ///   pleach record --keep-vectors -o app.pleach -- ./app
 ///   pleach phases app.pleach
@@ -35,15 +35,15 @@ pub struct Args {
     /// A profile that was recorded or imported with --keep-vectors.
     #[arg(default_value = DEFAULT_PROFILE, value_name = "FILE")]
     profile: PathBuf,
-    /// Bursts of an interval, at least 50. `auto`: 100, and twice as many, up to 1600, while phases end before they
-    /// have lasted four intervals.
+    /// Length of the compared intervals in bursts, 50 or more. `auto`: 100, doubled up to 1600 while phases end before
+    /// they have lasted four intervals.
     #[arg(long, default_value = "auto", value_parser = interval, value_name = "N|auto")]
     interval: Interval,
     /// Number of hottest paths to list for each phase, and of further ones that set it apart.
     #[arg(long, value_name = "N", default_value_t = 5)]
     top: usize,
     /// Print numbers of blocks, not source lines.
-    #[arg(short = 'v', long)]
+    #[arg(long)]
     blocks: bool,
     #[command(flatten)]
     files: RecordedFiles,

@@ -70,8 +70,9 @@ pub struct Args {
     /// Use a CPU timer with the kernel's tick rate, as if perf_event_open were refused.
     #[arg(long, hide = true)]
     timer_only: bool,
-    /// Number of times to run the command; all runs go into one profile. `auto`: until another recording of the same
-    /// length would hardly differ, but at most 1000 times.
+    /// Number of times to run the command; all runs go into one profile. `auto`: until there are 300
+    /// bursts and another recording of the same length would differ in less than 10 % of the taken branches, but at most
+    /// 1000 times.
     #[arg(long, default_value = "1", value_parser = repeat, value_name = "N|auto")]
     repeat: Repeat,
     /// Seed of the random periods, for repeatable tests.
@@ -110,7 +111,7 @@ pub struct Args {
     /// Report the phases of the program on standard error as they are found, in bounded memory (`pleach phases`).
     #[arg(long, conflicts_with_all = ["verify", "env"])]
     phases: bool,
-    /// Bursts of an interval of the phases, or auto (as for `pleach phases`).
+    /// Length of the compared intervals in bursts, or auto (see `pleach phases --help`).
     #[arg(long, default_value = "auto", value_parser = interval, value_name = "N|auto", requires = "phases")]
     interval: Interval,
     #[command(flatten)]
@@ -130,7 +131,7 @@ pub struct Args {
     env: Option<PathBuf>,
     /// With --env: maximum size of what all processes write together. Sampling pauses when this size is reached, until
     /// `pleach collect --rotate` has taken what was written.
-    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = size, requires = "env")]
+    #[arg(long, alias = "max-folder", value_name = "SIZE", default_value = "256M", value_parser = size, requires = "env")]
     max_dir_size: u64,
     /// With --env: the number of seccomp filters that programs start with (Seccomp_filters in /proc/PID/status). These
     /// filters must allow the sampler's system calls. A process with more filters is not sampled.

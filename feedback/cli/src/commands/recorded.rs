@@ -224,7 +224,7 @@ fn why_nothing(stats: &Stats, subject: Subject) -> String {
             );
         }
         Subject::Folder if stats.processes + stats.unsampled_processes == 0 => {
-            return "no process has written to the folder, since the last --rotate if there was one: collect later"
+            return "no process has written to the directory yet, or none since the last --rotate: collect later"
                 .into();
         }
         Subject::Folder => {
@@ -360,8 +360,8 @@ pub fn analysed(
             for (_, map) in program.annotated().filter(|_| !quiet) {
                 if let Some(functions) = ambiguous(map) {
                     eprintln!(
-                        "pleach: note: {}: {functions} have others of the same name and shape: which of them was \
-                         executed is not always known, and some may be compiled as without a profile",
+                        "pleach: note: {}: several functions share a name and a control-flow graph, so that it is \
+                         unclear which of them ran, and some may be compiled without a profile: {functions}",
                         map.binary.path.display(),
                     );
                 }
@@ -455,7 +455,7 @@ mod tests {
         };
         insta::assert_snapshot!(why_nothing(&stats, Subject::Command), @"the command took 0.400 s of CPU time, too little for a burst at this overhead; record longer, with `--repeat 20` or `--overhead 5%`");
         insta::assert_snapshot!(why_nothing(&stats, Subject::Folder), @"the processes used 0.400 s of CPU time, since the last --rotate if there was one, too little for a burst at this overhead: collect later");
-        insta::assert_snapshot!(why_nothing(&Stats::default(), Subject::Folder), @"no process has written to the folder, since the last --rotate if there was one: collect later");
+        insta::assert_snapshot!(why_nothing(&Stats::default(), Subject::Folder), @"no process has written to the directory yet, or none since the last --rotate: collect later");
         let many = Stats {
             unsampled_processes: 1600,
             ..stats.clone()

@@ -48,7 +48,7 @@ pub struct Args {
     #[command(flatten)]
     root: Root,
     /// Print numbers of blocks, not source lines.
-    #[arg(short = 'v', long)]
+    #[arg(long)]
     blocks: bool,
     /// Print JSON.
     #[arg(long)]

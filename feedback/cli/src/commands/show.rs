@@ -30,7 +30,8 @@ pub struct Args {
     /// Show one function in detail: its blocks, edges and call targets.
     #[arg(short, long, value_name = "NAME")]
     function: Option<String>,
-    /// The annotated binary, for the blocks of edges and the source lines of blocks.
+    /// The annotated binary: names the two blocks of each edge and the source line of each block, where the profile has
+    /// no graph of the function.
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
     /// Print JSON, every listed function in detail.

@@ -41,7 +41,7 @@ pub struct Args {
     #[command(flatten)]
     root: Root,
     /// Also look for sources in this directory, by file name; may be repeated.
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "DIR")]
     source_dir: Vec<PathBuf>,
     /// Show whole files, functions that were not executed included.
     #[arg(long)]

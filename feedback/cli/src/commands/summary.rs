@@ -1,4 +1,4 @@
-//! `pleach summary`: what stage 2 did in a build.
+//! `pleach summary`: what `flags use` did in a build.
 
 use super::output::{NamesArgs, print_json, print_report};
 use super::progress::Progress;

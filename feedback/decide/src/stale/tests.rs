@@ -195,7 +195,10 @@ fn an_older_version_proves_nothing() {
         hot_instance_count: 0,
     };
     let never = without_samples(&[], &old());
-    assert_eq!(function_treatment(&old(), &never, &exact), FunctionTreatment::Cold);
+    assert_eq!(
+        function_treatment(&old(), &never, &exact),
+        FunctionTreatment::Cold { is_proved: true }
+    );
     // Placed apart, but not optimised for size.
     let unlikely = FunctionTreatment::Unlikely { is_proved: false };
     assert_eq!(function_treatment(&old(), &never, &evidence(&exact)), unlikely);

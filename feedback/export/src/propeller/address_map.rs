@@ -18,15 +18,15 @@ const CALL_ENDS: u16 = 1 << 5;
 #[non_exhaustive]
 pub enum MapError {
     /// Another version of LLVM wrote it.
-    #[error("its map of blocks has version {0}, not {VERSION}: build it with clang 22")]
+    #[error("its basic-block address map has version {0}, not {VERSION}: build it with clang 22")]
     Version(u8),
     /// It has what other options add.
     #[error(
-        "its map of blocks has features (0x{0:x}) that are not read: build it without -fpgo-analysis-map or similar"
+        "its basic-block address map has features (0x{0:x}) that are not read: build it without -fpgo-analysis-map or similar"
     )]
     Features(u16),
     /// It was cut off, or has impossible numbers.
-    #[error("its map of blocks is damaged at byte {0}")]
+    #[error("its basic-block address map is damaged at byte {0}")]
     Malformed(usize),
 }
 

@@ -12,9 +12,9 @@ use super::{BodySample, FunctionSamples, SampleProfile};
 use pleach_annotate::sources::SourcePlace;
 use std::rc::Rc;
 
-/// A line that is none of a sample profile.
+/// A line that is not one of a sample profile.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("line {line} is none of a sample profile: {text}")]
+#[error("line {line} is not a line of a sample profile: {text}")]
 pub struct ReadError {
     /// From 1.
     pub line: usize,
@@ -95,7 +95,7 @@ impl SampleProfile {
     /// Reads a text. The contexts of a function are added up.
     ///
     /// # Errors
-    /// A line is none of a sample profile.
+    /// A line is not one of a sample profile.
     pub fn from_text(text: &str) -> Result<Self, ReadError> {
         let mut profile = Self::default();
         // The function, and the places and names of those inlined into each other, outermost first.

@@ -58,7 +58,7 @@ pub struct PageInputs<'a> {
     pub assembly_of: &'a dyn Fn(FunctionId, CfgHash) -> Option<Assembly>,
     /// Call stacks from raw vectors.
     pub stacks: Option<&'a Stacks>,
-    /// What stage 2 did in a build.
+    /// What `flags use` did in a build.
     pub summary: Option<&'a BuildSummary>,
     /// The comparison with another profile.
     pub against: Option<&'a Diff>,
@@ -83,7 +83,7 @@ pub struct HtmlReport {
     pub calls: CallTree,
     /// Source files.
     pub files: Files,
-    /// What stage 2 did in a build.
+    /// What `flags use` did in a build.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<BuildSummary>,
     /// Changes since another profile.

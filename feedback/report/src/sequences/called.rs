@@ -1,4 +1,4 @@
-//! The report of `pleach paths --called`.
+//! The report of `pleach paths --across-calls`.
 
 use super::{PathView, by_path, flow, interval_of_part};
 use crate::estimated::{NoSuchFunction, chosen};

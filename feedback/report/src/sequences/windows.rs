@@ -1,4 +1,4 @@
-//! The report of `pleach paths --windows`.
+//! The report of `pleach paths --iterations`.
 
 use super::{PathView, by_path, flow, interval_of_part};
 use crate::estimated::{NoSuchFunction, chosen};

@@ -1,4 +1,4 @@
-//! The report of `pleach summary`: what stage 2 did with each function of a build, and why not more. It is read from
+//! The report of `pleach summary`: what `flags use` did with each function of a build, and why not more. It is read from
 //! the optimisation records that clang writes with `-fsave-optimization-record`.
 //!
 //! 1. `read`: documents of a record that are about pleach or about inlining.
@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Version of the JSON form. It changes when a key is removed or changes its meaning.
 pub const JSON_VERSION: u32 = 1;
 
-/// What stage 2 did in a build.
+/// What `flags use` did in a build.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct BuildSummary {
     /// [`JSON_VERSION`].
@@ -55,7 +55,7 @@ pub enum Treatment {
     Used,
     /// The profile is of an older version of the function, or of an equal one.
     Salvaged,
-    /// Never executed: optimised for size.
+    /// Not executed, or without samples: optimised for size.
     Size,
     /// Executed rarely: less is inlined into it.
     Rare,
@@ -75,8 +75,8 @@ impl Treatment {
     /// For people.
     pub fn text(self) -> &'static str {
         match self {
-            Self::Used => "profile used, of the same control flow",
-            Self::Salvaged => "profile used, of an older version",
+            Self::Used => "profile used: the graph is unchanged",
+            Self::Salvaged => "profile used: of an older version",
             Self::Size => "optimised for size",
             Self::Rare => "executed rarely: less is inlined into it",
             Self::Unlikely => "without samples: placed in a cold section",

@@ -1,4 +1,4 @@
-//! Tables of what stage 2 did, for people.
+//! Tables of what `flags use` did, for people.
 
 use super::{BuildSummary, FunctionSummary, OptimisationCounts, Totals};
 use crate::names::{Names, meant};

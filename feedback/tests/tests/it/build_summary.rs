@@ -63,7 +63,7 @@ fn records() -> Vec<Vec<Remark>> {
             "Cold",
             "usage",
             80,
-            &[("String", "never executed: optimised for size")],
+            &[("String", "not executed: optimised for size")],
         ),
         remark(
             "Missed",

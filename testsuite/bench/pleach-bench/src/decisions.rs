@@ -314,7 +314,7 @@ pub fn sections(measured: &[Measured]) -> Vec<Section> {
         Section::new("decisions", "Single decisions, against branch weights only", table),
         Section::new(
             "optimisations",
-            "By optimisation: effects on time that the interval resolves",
+            "By optimisation: significant differences in time",
             optimisations(measured),
         ),
     ]
@@ -325,7 +325,7 @@ fn optimisations(measured: &[Measured]) -> Table {
         ("optimisation", "optimisation"),
         ("decisions", "decisions"),
         ("changing", "of these changing code"),
-        ("resolved", "resolved"),
+        ("significant", "significant"),
         ("faster", "of these faster"),
         ("worst", "slowest ×"),
         ("more_instructions", "with > .1 % more instructions"),

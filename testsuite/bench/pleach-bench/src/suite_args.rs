@@ -30,7 +30,7 @@ pub struct Suites {
     #[arg(long = "option", value_name = "OPTION", allow_hyphen_values = true)]
     options: Vec<String>,
     /// Where to keep what is wrong, each in a folder of its own
-    #[arg(long, value_name = "FOLDER", default_value = "target/pleach-suites")]
+    #[arg(long, value_name = "DIR", default_value = "target/pleach-suites")]
     keep: PathBuf,
     /// Compilations, and runs, at a time
     #[arg(long, default_value_t = parallel::default_jobs())]

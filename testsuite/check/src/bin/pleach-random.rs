@@ -32,7 +32,7 @@ struct Cli {
     #[arg(long = "option", value_name = "OPTION", allow_hyphen_values = true)]
     options: Vec<String>,
     /// Where to keep what is wrong, each in a folder of its own
-    #[arg(long, value_name = "FOLDER", default_value = "target/pleach-random")]
+    #[arg(long, value_name = "DIR", default_value = "target/pleach-random")]
     keep: PathBuf,
     /// How many programs at a time
     #[arg(long, default_value_t = default_jobs())]

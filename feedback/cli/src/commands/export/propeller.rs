@@ -18,7 +18,7 @@ pub fn export(args: &Args) -> Result<ExitCode> {
     let (module, binary) = program::of(&vectors, args, "Propeller is about one file")?;
     let path = binary.path.display();
     if binary.block_addresses.is_empty() {
-        bail!("{path}: no map of blocks: build it with -fbasic-block-address-map, and record it again");
+        bail!("{path}: no basic-block address map: build it with -fbasic-block-address-map, and record it again");
     }
     let found = Propeller::from_vectors(&vectors, module, &binary).with_context(|| path.to_string())?;
     if found.functions == 0 {
