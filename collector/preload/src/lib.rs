@@ -98,6 +98,7 @@ mod random;
 mod settings;
 mod shard_writer;
 mod signal_entry;
+mod signal_frame;
 mod state_section;
 mod sys;
 mod thread;

@@ -6,6 +6,7 @@ use crate::dispositions::{REMOVED, REMOVED_ONSTACK};
 use crate::next_symbol::NextSymbol;
 use crate::owned_signals::tick_signal;
 use crate::process;
+use crate::signal_frame;
 use crate::sys::{self, KernelAction};
 use crate::thread::Thread;
 use crate::threads;
@@ -80,10 +81,7 @@ pub unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::
             return result;
         }
         if let Some(new) = new.as_ref().filter(|new| new.ss_flags & libc::SS_DISABLE == 0) {
-            pause(
-                thread,
-                new.ss_size < libc::getauxval(libc::AT_MINSIGSTKSZ) as usize + 256,
-            );
+            pause(thread, new.ss_size < signal_frame::size());
             if !PROGRAM_STACK.swap(true, Relaxed) {
                 give_handlers_their_stack();
             }
