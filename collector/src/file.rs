@@ -1,7 +1,7 @@
 //! The vector file: a [`VectorSet`] in a compressed, checked container.
 //!
-//! Layout: magic with version (8 bytes), length of the uncompressed payload (8), checksum of that length and everything
-//! after the header (8), all little-endian; then the payload, compressed by zstd. The payload is modules, processes,
+//! Layout: magic with version (8 bytes), length of the uncompressed payload (8), checksum of version, length and
+//! everything after the header (8), all little-endian; then the payload, compressed by zstd. The payload is modules, processes,
 //! events, bursts and compressed bursts, in variable-length integers; code addresses are differences from the last one
 //! in the same module. Bits of the burst's engine say whether hardware facts and a time measurement follow, and whether
 //! the burst is proved. Older versions are still read:
@@ -16,6 +16,7 @@
 //! | 7 | lengths of memory operations |
 //! | 8 | system call numbers, samples of kernel events |
 //! | 9 | times at which code was first executed |
+//! | A | none; the checksum covers the version |
 
 mod compressed;
 mod coverage;
@@ -31,7 +32,9 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::Xxh3;
 
 const MAGIC: &[u8; 7] = b"PLEACHV";
-const VERSION: u8 = b'9';
+const VERSION: u8 = b'A';
+/// The last version whose checksum does not cover the version.
+const VERSION_NOT_CHECKED: u8 = b'9';
 /// The last version without numbers of system calls and samples of kernel events.
 const VERSION_WITHOUT_SAMPLES: u8 = b'7';
 /// The last version without lengths of memory operations.
@@ -137,7 +140,7 @@ impl VectorSet {
         out.extend(MAGIC);
         out.push(VERSION);
         out.extend(length);
-        out.extend(checksum(&length, &compressed).to_le_bytes());
+        out.extend(checksum(VERSION, &length, &compressed).to_le_bytes());
         out.extend(compressed);
         out
     }
@@ -147,16 +150,16 @@ impl VectorSet {
         if bytes.len() < MAGIC.len() || !bytes.starts_with(MAGIC) {
             return Err(FileError::Magic);
         }
-        let version = match bytes.get(MAGIC.len()) {
-            Some(version @ (b'1'..=VERSION)) => *version,
-            Some(version) => return Err(FileError::Version(*version)),
+        let version = match bytes.get(MAGIC.len()).copied() {
+            Some(version @ (b'1'..=VERSION_NOT_CHECKED | VERSION)) => version,
+            Some(version) => return Err(FileError::Version(version)),
             None => return Err(FileError::Truncated),
         };
         let (Some(header), Some(compressed)) = (bytes.get(8..HEADER), bytes.get(HEADER..)) else {
             return Err(FileError::Truncated);
         };
         let (length, stored) = header.split_at(8);
-        if checksum(length, compressed).to_le_bytes() != stored {
+        if checksum(version, length, compressed).to_le_bytes() != stored {
             return Err(FileError::Checksum);
         }
         let mut raw = [0; 8];
@@ -190,8 +193,11 @@ impl VectorSet {
     }
 }
 
-fn checksum(length: &[u8], compressed: &[u8]) -> u64 {
+fn checksum(version: u8, length: &[u8], compressed: &[u8]) -> u64 {
     let mut hash = Xxh3::new();
+    if version > VERSION_NOT_CHECKED {
+        hash.update(&[version]);
+    }
     hash.update(length);
     hash.update(compressed);
     hash.digest()

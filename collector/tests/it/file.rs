@@ -234,6 +234,21 @@ fn coverage() -> impl Strategy<Value = ModuleCoverage> {
         )
 }
 
+#[test]
+fn another_version_is_noticed() {
+    let bytes = VectorSet::default().to_bytes();
+    for bit in 0..8 {
+        let mut changed = bytes.clone();
+        changed[7] ^= 1 << bit;
+        assert!(VectorSet::from_bytes(&changed).is_err(), "{}", changed[7]);
+    }
+    for older in b'1'..=b'9' {
+        let mut changed = bytes.clone();
+        changed[7] = older;
+        assert!(VectorSet::from_bytes(&changed).is_err(), "{older}");
+    }
+}
+
 proptest! {
     #[test]
     fn what_is_written_is_read(set in set()) {

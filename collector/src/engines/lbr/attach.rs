@@ -90,7 +90,9 @@ fn family(roots: &[u32]) -> Result<Vec<Process>, RecordError> {
         let children: BTreeSet<u32> = tasks.flat_map(|task| task.children().unwrap_or_default()).collect();
         let children = children.into_iter().map(|child| child as i32);
         let new = children.filter(|&child| known.insert(child));
-        let new: Vec<Process> = new.filter_map(|child| Process::new(child).ok()).collect();
+        // Children with other privileges are not sampled.
+        let new = new.filter_map(|child| Process::new(child).ok().filter(|child| child.maps().is_ok()));
+        let new: Vec<Process> = new.collect();
         family.extend(new);
         next += 1;
     }
