@@ -1,5 +1,6 @@
 //! Opens an ELF file and reads what the address map needs.
 
+use crate::descriptors;
 use crate::manifest;
 use crate::probe::{self, Address, Symbol};
 use object::read::elf::{FileHeader, ProgramHeader};
@@ -36,6 +37,8 @@ pub struct Binary {
     pub manifest: Vec<u8>,
     /// Contents of `.pseudo_probe`.
     pub probes: Vec<u8>,
+    /// Contents of `.pseudo_probe_desc`.
+    pub probe_descriptors: Vec<u8>,
     /// Contents of `.llvm_bb_addr_map`, LLVM's basic-block address map (`-fbasic-block-address-map`).
     pub block_addresses: Vec<u8>,
     /// Instruction set of the code.
@@ -98,6 +101,7 @@ impl Binary {
             code: code_segments(path, &data)?,
             manifest: section(&file, manifest::SECTION),
             probes: section(&file, probe::SECTION),
+            probe_descriptors: section(&file, descriptors::SECTION),
             block_addresses: section(&file, ".llvm_bb_addr_map"),
             build_id,
             architecture,

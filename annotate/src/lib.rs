@@ -6,7 +6,8 @@
 //! 1. [`id`] and [`cfg`](mod@cfg): identifiers of functions, blocks and calls, and the graph that a profile refers to.
 //! 2. [`manifest`]: encodes graphs into the section `.pleach_cfg` (in the plugin) and decodes them (everywhere else).
 //! 3. [`binary`]: opens an ELF file and takes symbols, code and the two sections from it.
-//! 4. [`probe`]: decodes `.pseudo_probe`, which says at which address a block or call lies.
+//! 4. [`probe`]: decodes `.pseudo_probe`, which says at which address a block or call lies; [`descriptors`]: decodes
+//!    `.pseudo_probe_desc`, which names the functions.
 //! 5. [`map`]: joins probes and graphs into the address map, with inline instances.
 //! 6. [`code`] and [`sources`]: how instructions transfer control, and which source file defines a function;
 //!    [`symbol_names`]: names of called functions.
@@ -17,6 +18,7 @@ pub mod binary;
 pub mod breakpoint_sites;
 pub mod cfg;
 pub mod code;
+pub mod descriptors;
 pub mod find;
 pub mod function_symbols;
 pub mod id;

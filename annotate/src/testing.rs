@@ -45,6 +45,7 @@ pub fn map() -> AddressMap {
             code: Vec::new(),
             manifest: Vec::new(),
             probes: Vec::new(),
+            probe_descriptors: Vec::new(),
             block_addresses: Vec::new(),
             architecture: crate::binary::Architecture::X86_64,
             is_program: true,

@@ -282,6 +282,7 @@ mod tests {
             }],
             manifest: Vec::new(),
             probes: Vec::new(),
+            probe_descriptors: Vec::new(),
             block_addresses: Vec::new(),
             architecture: Architecture::X86_64,
             is_program: true,

@@ -2,19 +2,23 @@
 //!
 //! clang looks counts up by place: a function, a line offset in it and a discriminator. [`mod@collect`] finds the places
 //! of each block, through its probes and the debug information of the annotated binary, and gives them the block's
-//! count. The counts are inferred ones, at the place in LLVM's pipeline at which clang's own sample loader runs.
+//! count. The counts are inferred ones, at the place in LLVM's pipeline at which clang's own sample loader runs. Or, with
+//! probes of stock clang in place of pleach's, the place is the number of a probe ([`mod@probes`]).
 //!
 //! ```text
 //! function:total:head                   head: calls of the function
 //!  line[.discriminator]: count [callee:count …]
 //!  line[.discriminator]: function:total  a function inlined there; its lines are indented by one more
+//!  !CFGChecksum: hash                    the function's lines are probes of a graph with this hash
 //! ```
 
 mod collect;
 pub mod import;
+mod probes;
 mod read;
 
 pub use collect::{Counts, FlatCounts, InlinedCounts, collect};
+pub use probes::{Descriptors, count_probes};
 pub use read::{ReadError, is_sample_profile};
 
 use pleach_annotate::sources::SourcePlace;
@@ -38,7 +42,7 @@ pub struct FunctionSamples {
     pub body: BTreeMap<SourcePlace, BodySample>,
     /// Functions inlined into it, by place of the call and name.
     pub inlined: BTreeMap<SourcePlace, BTreeMap<Rc<str>, FunctionSamples>>,
-    /// Hash of the graph whose probes the places are; `None` if they are lines. Only read, never written.
+    /// Hash of the graph whose probes the places are; `None` if they are lines.
     pub checksum: Option<u64>,
 }
 
@@ -82,6 +86,9 @@ impl FunctionSamples {
                 writeln!(out, "{:depth$}{}: {name}:{}", "", Written(place), function.total())?;
                 function.write(out, depth + 1)?;
             }
+        }
+        if let Some(checksum) = self.checksum {
+            writeln!(out, "{:depth$}!CFGChecksum: {checksum}", "")?;
         }
         Ok(())
     }

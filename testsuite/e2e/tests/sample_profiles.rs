@@ -92,6 +92,61 @@ fn profiles_of_probes_and_of_lines_are_read() {
     }
 }
 
+/// The same recording of a program with clang's own probes, through llvm-profgen and without it.
+#[test]
+fn probes_of_stock_clang_are_counted_as_llvm_profgen_does() {
+    if !has_program("llvm-profgen-22") {
+        return;
+    }
+    const PROBES: [&str; 2] = ["-fpseudo-probe-for-profiling", "-g1"];
+    let dir = scratch();
+    let (binary, profile) = (dir.path().join("stock"), dir.path().join("app.pleach"));
+    compile(&binary, &PROBES.map(str::to_owned), &[program("exported.c")]);
+    let mut record = Command::new(pleach());
+    record.args(["record", "--quiet", "--overhead", "20%", "--keep-vectors", "-o"]);
+    stdout(record.arg(&profile).arg("--").arg(&binary));
+    let recorded = Recorded { dir, binary, profile };
+    let samples = recorded.path("samples");
+    let export = |profile: &Path| {
+        let mut export = Command::new(pleach());
+        export.arg("export").arg(profile);
+        export.args(["-q", "--format", "llvm-sample-probe", "-o"]).arg(&samples);
+        export
+    };
+    stdout(&mut export(&recorded.profile));
+    // Bursts of some hundred branches are cut into stacks of 32: what is between two of them is lost.
+    let theirs = recorded.profgen("theirs", &[]);
+    let overlap = |a: &Path, b: &Path| {
+        let mut overlap = Command::new("llvm-profdata-22");
+        let text = stdout(overlap.args(["overlap", "--sample"]).arg(a).arg(b));
+        let line = text
+            .lines()
+            .find_map(|line| line.trim().strip_prefix("Whole program profile similarity:"));
+        let percent = line.and_then(|line| line.trim().strip_suffix('%')?.parse::<f64>().ok());
+        percent.unwrap_or_else(|| panic!("no similarity in {text}"))
+    };
+    let similarity = overlap(&theirs, &samples);
+    assert!(similarity > 95.0, "{similarity}");
+
+    let fast = recorded.path("fast");
+    let using = format!("-fprofile-sample-use={}", samples.display());
+    let using: Vec<String> = PROBES
+        .iter()
+        .chain(&[&*using, "-S", "-emit-llvm"])
+        .map(|&flag| flag.to_owned())
+        .collect();
+    compile(&fast, &using, &[program("exported.c")]);
+    let ir = std::fs::read_to_string(&fast).expect("IR");
+    assert!(
+        ir.contains("!\"branch_weights\"") && ir.contains("function_entry_count"),
+        "{ir}"
+    );
+
+    let annotated = self::recorded();
+    let (_, message) = failure(&mut export(&annotated.profile));
+    assert!(message.contains("its probes are pleach's"), "{message}");
+}
+
 #[test]
 fn own_exports_come_back() {
     let recorded = recorded();

@@ -3,6 +3,7 @@
 mod branch_stacks;
 mod call_stacks;
 mod fdata;
+mod probe_profile;
 mod program;
 mod propeller;
 mod sample_profile;
@@ -26,6 +27,10 @@ use std::process::ExitCode;
 ///   clang -O2 -g1 -fdebug-info-for-profiling $(pleach flags annotate) ...     then: pleach record --keep-vectors
 ///   pleach export app.pleach --format llvm-sample -o app.afdo
 ///   clang -O2 -g1 -fdebug-info-for-profiling -fprofile-sample-use=app.afdo ...
+///
+///   clang -O2 -fpseudo-probe-for-profiling ...                  without pleach's flags; then: pleach record --keep-vectors
+///   pleach export app.pleach --format llvm-sample-probe -o app.afdo
+///   clang -O2 -fpseudo-probe-for-profiling -fprofile-sample-use=app.afdo ...
 ///
 ///   pleach export app.pleach --format bolt-fdata -o app.fdata   then: llvm-bolt app -data app.fdata -o app.bolt ...
 ///   pleach export app.pleach --format propeller -o prop   of a build with -fbasic-block-address-map, without pleach's flags
@@ -76,6 +81,9 @@ enum FormatArg {
     Perfscript,
     /// Text for clang's -fprofile-sample-use: inferred counts by function, line and discriminator.
     LlvmSample,
+    /// The same by probe, without inference, of a program built with clang's -fpseudo-probe-for-profiling in place of
+    /// pleach's flags.
+    LlvmSampleProbe,
     /// Text for `llvm-bolt -data`: branches with their counts.
     BoltFdata,
     /// A directory with two files: cc_profile.txt for clang's -fbasic-block-sections=list=, ld_profile.txt for lld's
@@ -130,6 +138,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let export = match args.format {
         FormatArg::PerfData | FormatArg::Perfscript => branch_stacks::export(args)?,
         FormatArg::LlvmSample => sample_profile::export(args)?,
+        FormatArg::LlvmSampleProbe => probe_profile::export(args)?,
         FormatArg::BoltFdata => fdata::export(args)?,
         FormatArg::Pprof | FormatArg::Firefox => call_stacks::export(args)?,
         FormatArg::Parquet | FormatArg::Propeller => bail!("this format is a directory: name one with --output"),
