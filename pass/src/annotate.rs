@@ -37,6 +37,11 @@ pub fn run<'ctx>(module: &Module<'ctx>, functions: &[FunctionIr<'ctx>], anchor: 
     // Merged ends of blocks lack probes and have inferred counts only: an interpreter's cases could not be told apart
     // by their ends. Equal blocks are merged, since apart they would enlarge the code of generated scanners by a third.
     ffi::merge_only_equal_blocks();
+    if anchor == Anchor::Early {
+        // Nothing that is left of them would show which one was executed. They are merged behind the anchor, so that
+        // graphs are the same with the profile.
+        ffi::keep_invokes_apart();
+    }
     let mut unit: LLVMMetadataRef = std::ptr::null_mut();
     let mut assembly = String::new();
     for (function, cfg) in functions

@@ -425,6 +425,12 @@ pub fn merge_only_equal_blocks() {
     set_host_option("tail-merge-size", "1000");
 }
 
+/// Keeps calls that may throw apart, for the whole process: LLVM would merge those of one function that differ in their
+/// arguments only.
+pub fn keep_invokes_apart() {
+    set_host_option("simplifycfg-merge-compatible-invokes", "0");
+}
+
 /// Turns LLVM's optimisation of cold blocks for size on or off for the whole process, unless the user has set it.
 pub fn optimise_cold_blocks_for_size(on: bool) {
     // SAFETY: it has no other arguments.

@@ -91,12 +91,13 @@ pub fn fixture(directory: &Path, name: &str, flags: &[&str]) -> PathBuf {
 }
 
 /// Fixtures that say what they notice of a sampler, with their arguments.
-pub const FIXTURES: [(&str, &[&str]); 21] = [
+pub const FIXTURES: [(&str, &[&str]); 22] = [
     ("threads", &[]),
     ("children", &[]),
     ("masks", &[]),
     ("handlers", &[]),
     ("stacks", &[]),
+    ("least_stack", &[]),
     ("strings", &[]),
     ("traps", &[]),
     ("traps", &["raise"]),

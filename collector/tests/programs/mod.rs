@@ -171,6 +171,13 @@ fn tiny_stacks_are_never_written_to() {
     assert!(run.stats.bursts > 10, "{:?}", run.stats);
 }
 
+/// Processors with AMX have signal frames that are smaller than the kernel says: tiles are in those of few processes.
+#[test]
+fn alternate_stacks_of_the_least_size_suffice() {
+    let run = compare_fixture(3.0, "least_stack", &[]);
+    assert!(run.stats.bursts > 10, "{:?}", run.stats);
+}
+
 #[test]
 fn repeats_vectors_and_system_calls() {
     let run = compare_fixture(5.0, "strings", &[]);

@@ -39,6 +39,29 @@ fn another_assembler_is_refused_with_the_reason() {
     assert!(!message.contains("unknown pseudo-op"), "{message}");
 }
 
+/// LLVM makes one of them, and what is left does not show which of the two was executed.
+#[test]
+fn calls_that_may_throw_stay_apart() {
+    let dir = scratch();
+    let [plain, annotated] = ["plain", "annotated"].map(|name| dir.path().join(name));
+    for (program, flags) in [(&plain, vec![]), (&annotated, flags(&["annotate"]))] {
+        let mut build = clangxx();
+        build.arg("-O2").args(flags);
+        stdout(build.arg(self::program("invokes.cpp")).arg("-o").arg(program));
+    }
+    assert_eq!(run(&plain), run(&annotated));
+    let mut disassemble = Command::new("llvm-objdump-22");
+    let code = stdout(
+        disassemble
+            .args(["-d", "--disassemble-symbols=_Z4scanPlS_li"])
+            .arg(&annotated),
+    );
+    let calls = code
+        .lines()
+        .filter(|line| line.contains("call") && line.contains("remove"));
+    assert_eq!(calls.count(), 2, "{code}");
+}
+
 #[test]
 fn every_level_keeps_the_output() {
     let dir = scratch();
