@@ -84,7 +84,9 @@ pub fn changes(bursts: &[&Signature], marks: &[Mark]) -> Vec<Cut> {
         let possible = after.len().min(MAX_BURSTS);
         let length = length_of_phase(before, &after[..possible]);
         let (phase, later) = after.split_at(length);
-        if differs(phase, later, possible)
+        // A phase that lasts as far as was looked has no end there.
+        if length < possible
+            && differs(phase, later, possible)
             && let Some(first) = later.first()
         {
             cuts.push(Cut {
@@ -171,6 +173,15 @@ mod tests {
         // Too few bursts prove nothing.
         assert_eq!(cuts(&[vec![1; 5], vec![2; 200]].concat(), &[45]), [0; 0]);
         assert_eq!(cuts(&[vec![1; 200], vec![2; 5]].concat(), &[1_995]), [0; 0]);
+    }
+
+    #[test]
+    fn the_end_of_a_phase_is_not_where_looking_for_it_ends() {
+        // The phase after it is within the window that is compared.
+        let traces = [vec![1; 300], vec![2; 320], vec![3; 300]].concat();
+        assert_eq!(cuts(&traces, &[2_995]), [300]);
+        let traces = [vec![1; 300], vec![2; 200], vec![3; 300]].concat();
+        assert_eq!(cuts(&traces, &[2_995]), [300, 500]);
     }
 
     #[test]
