@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| pleach_fuzz::block_addresses(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| pleach_fuzz_bodies::block_addresses(data));

@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| pleach_fuzz::count_file(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| pleach_fuzz_bodies::count_file(data));

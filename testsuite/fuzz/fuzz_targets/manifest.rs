@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| pleach_fuzz::manifest(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| pleach_fuzz_bodies::manifest(data));

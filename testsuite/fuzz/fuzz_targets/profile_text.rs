@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| pleach_fuzz::profile_text(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| pleach_fuzz_bodies::profile_text(data));

@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| pleach_fuzz::pseudo_probe(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| pleach_fuzz_bodies::pseudo_probe(data));

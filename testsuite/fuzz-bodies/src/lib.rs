@@ -1,8 +1,9 @@
-//! The bodies of the fuzz targets; the files in `fuzz_targets/` only call them.
+//! The bodies of the fuzz targets; the files in `testsuite/fuzz/fuzz_targets` only call them. A crate of the workspace,
+//! so that its tests need no other build.
 //!
 //! Most formats have checksums, which mutations break: besides raw bytes, each target reads its input with corrected
 //! checksums. Targets check more than the absence of panics: decoded data survives a round trip, references are within
-//! bounds, and memory stays below the limit that `run` sets. Two targets are no decoders: `decide` gives the compiler
+//! bounds, and memory stays below the limit that `testsuite/fuzz/run` sets. Two targets are no decoders: `decide` gives the compiler
 //! plugin's decisions any profile of any graph, `phases` the detector of phases any bursts.
 
 mod annotated;
