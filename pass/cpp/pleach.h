@@ -59,6 +59,7 @@ struct PleachOptions {
   bool SelectToBranch;
   bool Salvage;
   bool UnweightLogicalSelects;
+  bool KeepRecursiveCalls;
   bool AnnotateLate;
 };
 PLEACH_SIZE(PleachOptions, 168);
@@ -66,7 +67,7 @@ PLEACH_OFFSET(PleachOptions, RandomProfile, 112);
 PLEACH_OFFSET(PleachOptions, SuperblockMinGain, 128);
 PLEACH_OFFSET(PleachOptions, Iterations, 144);
 PLEACH_OFFSET(PleachOptions, Annotate, 152);
-PLEACH_OFFSET(PleachOptions, AnnotateLate, 165);
+PLEACH_OFFSET(PleachOptions, AnnotateLate, 166);
 
 // The stage of a run: four places in the pipeline, and the passes that `opt -passes=` runs alone.
 enum PleachStage : uint32_t {

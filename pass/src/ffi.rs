@@ -65,9 +65,10 @@ pub struct RawOptions {
     pub select_to_branch: bool,
     pub salvage: bool,
     pub unweight_logical_selects: bool,
+    pub keep_recursive_calls: bool,
     pub annotate_late: bool,
 }
-layout!(RawOptions: 168, random_profile: 112, superblock_min_gain: 128, iterations: 144, annotate: 152, annotate_late: 165);
+layout!(RawOptions: 168, random_profile: 112, superblock_min_gain: 128, iterations: 144, annotate: 152, annotate_late: 166);
 
 /// A piece of a remark: `PleachRemarkPiece` in `cpp/pleach.h`.
 #[repr(C)]

@@ -15,6 +15,8 @@ pub enum Optimisation {
     Superblock,
     /// A hot function is inlined with the threshold of hot functions.
     HotCallee,
+    /// A call that would make a hot function recursive is not inlined.
+    CallThatStays,
     /// An indirect call is promoted.
     CallPromotion,
     /// A memory operation gets code for its most frequent lengths.
@@ -27,11 +29,12 @@ pub enum Optimisation {
     Splitting,
 }
 
-const NAMES: [(Optimisation, &str); 9] = [
+const NAMES: [(Optimisation, &str); 10] = [
     (Optimisation::IfConversion, "if-conversion"),
     (Optimisation::SelectToBranch, "select-to-branch"),
     (Optimisation::Superblock, "superblock"),
     (Optimisation::HotCallee, "hot-callee"),
+    (Optimisation::CallThatStays, "call-that-stays"),
     (Optimisation::CallPromotion, "call-promotion"),
     (Optimisation::MemoryLength, "memory-length"),
     (Optimisation::Size, "size"),

@@ -60,6 +60,8 @@ pub struct Settings {
     pub select_to_branch: bool,
     /// Leave joined conditions to instruction selection.
     pub unweight_logical_selects: bool,
+    /// Do not inline rare calls that would make a hot function recursive.
+    pub keep_recursive_calls: bool,
     /// Place code by the profile.
     pub placement: bool,
     /// Take only these decisions.
@@ -228,6 +230,7 @@ impl Settings {
             if_conversion_aggressive: options.if_conversion_aggressive,
             select_to_branch: options.select_to_branch,
             unweight_logical_selects: options.unweight_logical_selects,
+            keep_recursive_calls: options.keep_recursive_calls,
             placement: options.placement,
             only: Some(options.only.to_owned())
                 .filter(|only| !only.is_empty())

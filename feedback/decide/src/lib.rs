@@ -7,7 +7,8 @@
 //! 3. [`superblock`]: which traces are formed by tail duplication;
 //! 4. [`memory_lengths`]: which lengths of memory operations get code of their own;
 //! 5. [`if_conversion`]: which unpredictable branches are if-converted, and which selects become branches;
-//! 6. [`placement`]: order of functions and blocks, splitting, alignment.
+//! 6. [`recursion`]: which calls are not inlined;
+//! 7. [`placement`]: order of functions and blocks, splitting, alignment.
 //!
 //! [`stale`] makes a profile of an older version of a function fit its new graph.
 //!
@@ -23,6 +24,7 @@ pub mod if_conversion;
 pub mod latencies;
 pub mod memory_lengths;
 pub mod placement;
+pub mod recursion;
 pub mod short_loops;
 pub mod stale;
 pub mod superblock;

@@ -40,6 +40,8 @@ cl::opt<bool> Salvage("pleach-salvage", cl::init(true),
                       cl::desc("Use the profiles of older versions of functions that changed (default: on)"));
 cl::opt<bool> UnweightLogicalSelects("pleach-unweight-logical-selects", cl::init(true), cl::Hidden,
                              cl::desc("Remove the weights of selects that join conditions by && or ||, so that they are not made branches"));
+cl::opt<bool> KeepRecursiveCalls("pleach-keep-recursive-calls", cl::init(true), cl::Hidden,
+                                 cl::desc("Do not inline rare calls that would make a hot function recursive"));
 cl::opt<bool> Promote("pleach-icall-promotion", cl::init(true), cl::Hidden,
                       cl::desc("Promote indirect calls with profiled targets"));
 cl::opt<bool> SpecialiseLengths("pleach-memory-lengths", cl::init(true), cl::Hidden,
@@ -122,6 +124,7 @@ void pleach_read_options(PleachOptions *Out) {
   Out->SelectToBranch = SelectToBranch;
   Out->Salvage = Salvage;
   Out->UnweightLogicalSelects = UnweightLogicalSelects;
+  Out->KeepRecursiveCalls = KeepRecursiveCalls;
   Out->AnnotateLate = AnnotateLate;
 }
 

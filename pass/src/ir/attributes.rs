@@ -3,7 +3,7 @@
 use inkwell::llvm_sys::core::{
     LLVMAddAttributeAtIndex, LLVMAddCallSiteAttribute, LLVMCreateEnumAttribute, LLVMCreateStringAttribute,
     LLVMGetEnumAttributeAtIndex, LLVMGetEnumAttributeKindForName, LLVMGetStringAttributeAtIndex, LLVMGetTypeContext,
-    LLVMRemoveStringAttributeAtIndex, LLVMTypeOf,
+    LLVMRemoveCallSiteStringAttribute, LLVMRemoveStringAttributeAtIndex, LLVMTypeOf,
 };
 use inkwell::llvm_sys::prelude::{LLVMAttributeRef, LLVMValueRef};
 use inkwell::llvm_sys::{LLVMAttributeFunctionIndex, LLVMAttributeIndex};
@@ -26,6 +26,25 @@ pub unsafe fn has(function: LLVMValueRef, name: &str) -> bool {
 pub unsafe fn add(function: LLVMValueRef, name: &str) {
     // SAFETY: as the caller promises.
     unsafe { LLVMAddAttributeAtIndex(function, OF_FUNCTION, known(function, name)) }
+}
+
+/// Gives a call an attribute that LLVM knows by this name.
+///
+/// # Safety
+/// The call must be alive.
+pub unsafe fn add_to_call(call: LLVMValueRef, name: &str) {
+    // SAFETY: as the caller promises.
+    unsafe { LLVMAddCallSiteAttribute(call, OF_FUNCTION, known(call, name)) }
+}
+
+/// Takes an attribute of our own from a call, if it has it.
+///
+/// # Safety
+/// The call must be alive.
+pub unsafe fn remove_own_from_call(call: LLVMValueRef, name: &str) {
+    let size = u32::try_from(name.len()).unwrap_or(u32::MAX);
+    // SAFETY: as the caller promises; the name is only read.
+    unsafe { LLVMRemoveCallSiteStringAttribute(call, OF_FUNCTION, name.as_ptr().cast(), size) }
 }
 
 /// Gives a call an attribute of our own.

@@ -10,6 +10,7 @@ use crate::remarks::{self, Text};
 use crate::settings::Settings;
 use crate::transform::{cold_blocks, placement};
 use crate::use_profile::path_metadata;
+use crate::use_profile::recursion::CallGraph;
 use crate::use_profile::source::Source;
 use crate::use_profile::stale;
 use crate::use_profile::unsampled;
@@ -149,6 +150,7 @@ pub fn run(
         value_profile_ids: FxHashMap::default(),
         decisions,
         salvaged,
+        call_graph: CallGraph::new(functions),
         cfgs: functions
             .iter()
             .map(|function| (function.cfg.id.guid, &function.cfg))
@@ -157,6 +159,9 @@ pub fn run(
     applier.name_call_targets(facts);
     for function in functions {
         applier.function(function, &mut outcome)?;
+    }
+    if settings.keep_recursive_calls && settings.anchor == Anchor::Early {
+        applier.keep_recursive_calls(functions)?;
     }
     Ok(outcome)
 }
@@ -280,6 +285,8 @@ struct Applier<'a, 'ctx> {
     decisions: Decisions,
     /// Profiles of older versions, of functions that the profile does not have as they are.
     salvaged: stale::Found,
+    /// The calls of functions that were sampled.
+    call_graph: CallGraph,
     /// The graphs of this module's functions.
     cfgs: FxHashMap<FunctionGuid, &'a Cfg>,
 }
@@ -366,7 +373,8 @@ impl Applier<'_, '_> {
                 for call in unsampled_calls(&function.cfg, &profile, &evidence) {
                     self.inline_only_call(function, call)?;
                 }
-                self.mark(function, entry_count, max_count)?;
+                let is_hot = self.mark(function, entry_count, max_count)?;
+                self.call_graph.add(function, &profile, is_hot);
                 self.remark(value, true, "ProfileUsed", || {
                     let text = format!(
                         "profile used: entry count {entry_count}, maximum block count {max_count} (scaled estimates), {} branches weighted, \
@@ -445,18 +453,34 @@ impl Applier<'_, '_> {
         entry_count
     }
 
-    /// The attributes that clang's own profiles set, in the same cases.
-    fn mark(&mut self, function: &FunctionIr<'_>, entry_count: u64, max_count: u64) -> Result<(), PassError> {
+    /// Sets the attributes that clang's own profiles set, in the same cases; returns whether the function is hot.
+    fn mark(&mut self, function: &FunctionIr<'_>, entry_count: u64, max_count: u64) -> Result<bool, PassError> {
         let value = function.value.as_value_ref();
         // SAFETY: context and function are those of this run.
         unsafe {
-            if ffi::pleach_is_hot_count(self.context, entry_count) {
+            let is_hot = ffi::pleach_is_hot_count(self.context, entry_count);
+            if is_hot {
                 if self.decisions.take(Optimisation::HotCallee, &function.cfg.name, None)? {
                     attributes::add_own(value, HOT_ATTRIBUTE);
                 }
             } else if ffi::pleach_is_cold_count(self.context, max_count) {
                 mark_cold(value);
             }
+            Ok(is_hot)
+        }
+    }
+
+    /// Keeps rare calls from making hot functions recursive.
+    fn keep_recursive_calls(&mut self, functions: &[FunctionIr<'_>]) -> Result<(), PassError> {
+        for kept in self.call_graph.keep_calls(functions, &mut self.decisions)? {
+            // SAFETY: the call belongs to the module.
+            unsafe { attributes::remove_own_from_call(kept.call, ONLY_CALL_ATTRIBUTE) };
+            let caller = functions[kept.caller].value.as_value_ref();
+            self.remark(caller, true, "CallStays", || {
+                "a rare call that leads back to this function is not inlined, so that this function can be"
+                    .to_owned()
+                    .into()
+            });
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 pub mod apply;
 pub mod path_metadata;
+pub mod recursion;
 pub mod second;
 pub mod source;
 pub mod stale;

@@ -70,3 +70,21 @@ fn a_callee_with_fewer_entries_than_calls_is_not_cold_after_the_first_is_inlined
     let is_inlined = |remark: &&String| !remark.contains("not inlined");
     assert_eq!(about.iter().filter(is_inlined).count(), 2, "{about:#?}");
 }
+
+/// LLVM does not inline a function that calls itself. One that mostly returns without recursion gets no callee that
+/// leads back to it.
+#[test]
+fn rare_recursion_does_not_keep_a_hot_function_from_being_inlined() {
+    let dir = scratch();
+    let profile = counted_profile(dir.path(), &["recursive_calls.c"], &[]);
+    let about = |value: &str, callee: &str, caller: &str| {
+        let option = format!("-pleach-keep-recursive-calls={value}");
+        remarks(&profile, &[&option], "recursive_calls.c", callee, caller).join("\n")
+    };
+    let recursive = about("0", "possible", "main");
+    assert!(recursive.contains("(cost=never): recursive"), "{recursive}");
+    let kept = about("1", "elsewhere", "possible");
+    assert!(kept.contains("noinline call site attribute"), "{kept}");
+    let inlined = about("1", "possible", "main");
+    assert!(inlined.contains("'possible' inlined into 'main'"), "{inlined}");
+}

@@ -18,7 +18,7 @@ pub struct Optimisation {
 }
 
 /// The plugin's optimisations by name. `random-paths` is a control: superblocks of paths with random weights.
-const OPTIMISATIONS: [(&str, &[&str]); 11] = [
+const OPTIMISATIONS: [(&str, &[&str]); 12] = [
     ("superblocks=0", &["-pleach-superblocks=0"]),
     ("placement=0", &["-pleach-placement=0"]),
     (
@@ -31,6 +31,7 @@ const OPTIMISATIONS: [(&str, &[&str]); 11] = [
     ("align-loops=0", &["-pleach-align-loops=0"]),
     ("small-callees-first=0", &["-pleach-small-callees-first=0"]),
     ("memory-lengths=0", &["-pleach-memory-lengths=0"]),
+    ("keep-recursive-calls=0", &["-pleach-keep-recursive-calls=0"]),
     ("icall-promotion=0", &["-pleach-icall-promotion=0"]),
     ("random-paths", &["-pleach-random-paths=1"]),
 ];
