@@ -110,7 +110,11 @@ pub fn exact_counts(data: &[u8]) {
 /// Counts of one unit, whose functions have as many counters as their graphs say, or not quite.
 pub fn made_of(input: &mut Input) -> Counts {
     let options = NumberingOptions {
-        mode: if input.u8() % 4 == 0 { Mode::Edges } else { Mode::Paths },
+        mode: if input.u8().is_multiple_of(4) {
+            Mode::Edges
+        } else {
+            Mode::Paths
+        },
         iterations: input.u8() % 5,
         max_paths: input.number(),
         hash_above: input.number() % 5000,

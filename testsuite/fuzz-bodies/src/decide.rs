@@ -42,7 +42,7 @@ pub fn decide(data: &[u8]) {
 
 /// Gives most records the numbers of blocks and edges that the graph has. What else does not fit remains.
 fn fit(function: &mut FunctionProfile, cfg: &Cfg, input: &mut Input) {
-    if input.u8() % 8 == 0 {
+    if input.u8().is_multiple_of(8) {
         return;
     }
     function.blocks.resize(cfg.blocks.len(), 0);
@@ -62,7 +62,7 @@ fn fit(function: &mut FunctionProfile, cfg: &Cfg, input: &mut Input) {
     function
         .call_targets
         .retain(|site| (site.call as usize) < cfg.calls.len());
-    if input.u8() % 2 == 0 {
+    if input.u8().is_multiple_of(2) {
         function.paths.retain(|path| path.path.blocks.iter().all(is_block));
     }
 }
@@ -97,7 +97,11 @@ fn decide_superblocks(cfg: &Cfg, profile: &Profile, input: &mut Input) {
     let blocks = cfg.blocks.len();
     assert_eq!(arms(cfg).len(), blocks);
     let instances = profile.functions.len();
-    let mut flags = || (0..blocks).map(|_| input.u8() % 4 != 0).collect::<Vec<bool>>();
+    let mut flags = || {
+        (0..blocks)
+            .map(|_| !input.u8().is_multiple_of(4))
+            .collect::<Vec<bool>>()
+    };
     let (mut clonable, tight, dispatching) = (flags(), flags(), flags());
     // As the plugin has it: landing pads are never copied.
     for (clonable, block) in clonable.iter_mut().zip(&cfg.blocks) {
@@ -140,7 +144,7 @@ fn decide_superblocks(cfg: &Cfg, profile: &Profile, input: &mut Input) {
         functions: &(0..instances).collect::<Vec<_>>(),
         total: input.float().abs(),
     };
-    let options = if input.u8() % 2 == 0 {
+    let options = if input.u8().is_multiple_of(2) {
         SuperblockOptions::default()
     } else {
         SuperblockOptions::aggressive()

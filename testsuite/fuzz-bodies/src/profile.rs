@@ -147,7 +147,7 @@ fn path(input: &mut Input, blocks: u32) -> EstimatedPath {
     let block = |input: &mut Input| BlockIndex(u32::from(input.u8()) % blocks.max(1));
     EstimatedPath {
         path: pleach_ball_larus::Path {
-            start: if input.u8() % 2 == 0 {
+            start: if input.u8().is_multiple_of(2) {
                 Start::Entry
             } else {
                 Start::Inside
@@ -174,7 +174,7 @@ fn predicted(input: &mut Input, block: u32) -> Option<BranchPrediction> {
     let mut numbers = [0; 3].map(|_: i32| input.u32());
     numbers.sort_unstable();
     let [low, mispredicted, watched] = numbers.map(f64::from);
-    (input.u8() % 2 == 0).then_some(BranchPrediction {
+    input.u8().is_multiple_of(2).then_some(BranchPrediction {
         block: BlockIndex(block),
         watched,
         mispredicted,
@@ -247,7 +247,7 @@ fn event(input: &mut Input) -> EventProfile {
 /// A profile of a few functions.
 pub fn made_of(input: &mut Input) -> Profile {
     let functions = (0..input.u8() % 6).map(|_| {
-        if input.u8() % 4 == 0 {
+        if input.u8().is_multiple_of(4) {
             return with_graph(input);
         }
         let counts = |input: &mut Input| (0..input.u8()).map(|_| input.number()).collect::<Vec<u64>>();
@@ -318,13 +318,13 @@ pub fn made_of(input: &mut Input) -> Profile {
             ..Provenance::default()
         },
         scale: f64::from(input.u32()),
-        anchor: if input.u8() % 2 == 0 {
+        anchor: if input.u8().is_multiple_of(2) {
             Anchor::Early
         } else {
             Anchor::Late
         },
         functions,
         events: (0..input.u8() % 3).map(|_| event(input)).collect(),
-        vectors: (input.u8() % 2 == 0).then(|| input.take(9).to_vec()),
+        vectors: input.u8().is_multiple_of(2).then(|| input.take(9).to_vec()),
     }
 }

@@ -307,7 +307,9 @@ fn elf(manifest: &[u8]) -> Vec<u8> {
     symbols.extend(16u64.to_le_bytes());
     let strings = b"\0a\0".to_vec();
     let code = [0x90, 0x90, 0x74, 0xfc, 0xe8, 0, 0, 0, 0, 0xc3].to_vec();
-    let contents: [(&[u8], u32, Vec<u8>, u32, u64); 5] = [
+    /// Name, kind, contents, link and size of an entry.
+    type Section<'a> = (&'a [u8], u32, Vec<u8>, u32, u64);
+    let contents: [Section<'_>; 5] = [
         (b".text", 1, code, 0, 0),
         (b".symtab", 2, symbols, 3, 24),
         (b".strtab", 3, [&strings[..], names].concat(), 0, 0),
