@@ -5,7 +5,7 @@
 //! it, it calls itself from then on, and its frequent calls stay. Calls to the cycle from such a function are what has to
 //! stay instead.
 
-use petgraph::algo::tarjan_scc;
+use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 
 /// How many times as many calls of a function there are as calls by it that may lead back, for these to stay. The usual
@@ -48,7 +48,7 @@ pub fn calls_that_stay(may_be_inlined: &[bool], calls: &[FunctionCall], referenc
         graph.add_edge(nodes[from], nodes[to], ());
     }
     let mut cycle_of = vec![0; nodes.len()];
-    for (cycle, members) in tarjan_scc(&graph).iter().enumerate() {
+    for (cycle, members) in kosaraju_scc(&graph).iter().enumerate() {
         for member in members {
             cycle_of[member.index()] = cycle;
         }
@@ -126,5 +126,11 @@ mod tests {
         let no_cycle = calls(&[(0, 1, 100), (1, 2, 1)]);
         assert_eq!(stay(&[true; 3], &no_cycle), [0; 0]);
         assert_eq!(stay(&[], &[]), [0; 0]);
+    }
+
+    #[test]
+    fn long_chains_of_calls_need_little_stack() {
+        let all: Vec<_> = (1..300_000).map(|at| (at - 1, at, 1)).collect();
+        assert_eq!(stay(&vec![true; 300_000], &calls(&all)), [0; 0]);
     }
 }

@@ -4,7 +4,7 @@
 //! behind an edge of weight 0. Markers have the counts of the recorded blocks, from which weights are restored.
 
 use super::subject::Marker;
-use petgraph::algo::tarjan_scc;
+use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 use pleach_annotate::cfg::{Block, Cfg, Terminator};
 use pleach_annotate::id::BlockIndex;
@@ -91,7 +91,7 @@ pub fn scale_loop_exits(
         }
     }
     let mut component = vec![0; cfg.blocks.len()];
-    for (number, blocks) in tarjan_scc(&graph).iter().enumerate() {
+    for (number, blocks) in kosaraju_scc(&graph).iter().enumerate() {
         blocks.iter().for_each(|block| component[block.index()] = number);
     }
     let bases = cfg.edge_bases();
@@ -289,6 +289,13 @@ mod tests {
         let changed = scale_loop_exits(&cfg, &probabilities, |b| b == BlockIndex(2), 10.0);
         assert_eq!(changed, [(BlockIndex(1), vec![0.95, 0.05])]);
         assert_eq!(scale_loop_exits(&cfg, &probabilities, |_| true, 10.0), []);
+    }
+
+    #[test]
+    fn functions_of_any_length_need_little_stack() {
+        let next: Vec<[u32; 1]> = (1..=300_000).map(|block| [block % 300_000]).collect();
+        let cfg = cfg(&next.iter().map(|next| &next[..]).collect::<Vec<_>>());
+        assert_eq!(scale_loop_exits(&cfg, &vec![1.0; 300_000], |_| false, 10.0), []);
     }
 
     #[test]
