@@ -94,8 +94,8 @@ fn threads_that_wait_cost_little() {
     let directory = tempfile::tempdir().unwrap();
     let program = fixture(directory.path(), "waiting", &[]);
     let run = compare(0.01, &[program.as_os_str()], &OUTSIDE);
-    // Attaching to 500 threads costs some 40 ms once, on a loaded machine 300.
-    assert!(run.stats.overhead < 0.1, "{:?}", run.stats);
+    // Attaching to 500 threads costs some 40 ms once, on a loaded machine 300: the program works long enough for that.
+    assert!(run.stats.overhead < 0.05, "{:?}", run.stats);
 }
 
 #[test]

@@ -2,14 +2,14 @@
 //!
 //! LLVM inlines no function that calls itself. Among functions that call one another in a cycle, its inliner takes calls
 //! in no order of their counts. If a function that mostly returns without recursion gets a callee that leads back to
-//! it, it calls itself from then on, and its frequent calls stay. Calls to the cycle from such a function are what has to
-//! stay instead.
+//! it, it calls itself from then on, and its frequent calls stay. So the calls from such a function into the cycle are
+//! kept instead.
 
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 
 /// How many times as many calls of a function there are as calls by it that may lead back, for these to stay. The usual
-/// walk over a tree calls itself once or more for each call; the limit leaves trees of up to four children to LLVM.
+/// walk over a tree calls itself once or more for each call; the limit leaves trees of up to three children to LLVM.
 const MIN_RATIO: u64 = 4;
 /// Instructions of a function up to which it may be inlined: LLVM's threshold of hot calls, 3000 units, at 5 each.
 pub const MAX_INSTRUCTIONS: usize = 600;

@@ -2,8 +2,9 @@
 
 use inkwell::llvm_sys::core::{
     LLVMAddAttributeAtIndex, LLVMAddCallSiteAttribute, LLVMCreateEnumAttribute, LLVMCreateStringAttribute,
-    LLVMGetEnumAttributeAtIndex, LLVMGetEnumAttributeKindForName, LLVMGetStringAttributeAtIndex, LLVMGetTypeContext,
-    LLVMRemoveCallSiteStringAttribute, LLVMRemoveStringAttributeAtIndex, LLVMTypeOf,
+    LLVMGetCallSiteEnumAttribute, LLVMGetEnumAttributeAtIndex, LLVMGetEnumAttributeKindForName,
+    LLVMGetStringAttributeAtIndex, LLVMGetTypeContext, LLVMRemoveCallSiteStringAttribute,
+    LLVMRemoveStringAttributeAtIndex, LLVMTypeOf,
 };
 use inkwell::llvm_sys::prelude::{LLVMAttributeRef, LLVMValueRef};
 use inkwell::llvm_sys::{LLVMAttributeFunctionIndex, LLVMAttributeIndex};
@@ -26,6 +27,15 @@ pub unsafe fn has(function: LLVMValueRef, name: &str) -> bool {
 pub unsafe fn add(function: LLVMValueRef, name: &str) {
     // SAFETY: as the caller promises.
     unsafe { LLVMAddAttributeAtIndex(function, OF_FUNCTION, known(function, name)) }
+}
+
+/// Whether a call itself, not only the function that it calls, has an attribute that LLVM knows by this name.
+///
+/// # Safety
+/// The call must be alive.
+pub unsafe fn call_has(call: LLVMValueRef, name: &str) -> bool {
+    // SAFETY: as the caller promises; the name is only read.
+    unsafe { !LLVMGetCallSiteEnumAttribute(call, OF_FUNCTION, kind(name)).is_null() }
 }
 
 /// Gives a call an attribute that LLVM knows by this name.

@@ -477,7 +477,7 @@ impl Applier<'_, '_> {
             unsafe { attributes::remove_own_from_call(kept.call, ONLY_CALL_ATTRIBUTE) };
             let caller = functions[kept.caller].value.as_value_ref();
             self.remark(caller, true, "CallStays", || {
-                "a rare call that leads back to this function is not inlined, so that this function can be"
+                "a rare call that leads back to this function is not inlined, so that this function can be inlined"
                     .to_owned()
                     .into()
             });

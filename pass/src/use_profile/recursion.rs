@@ -103,7 +103,10 @@ impl CallGraph {
             let (call, caller) = (self.instructions[at], self.calls[at].caller);
             // SAFETY: the call belongs to the module, and its target to what it is linked with.
             unsafe {
-                if attributes::has(LLVMGetCalledValue(call), "alwaysinline") {
+                // What the source asks for stands, and LLVM accepts no call with both attributes.
+                if attributes::call_has(call, "alwaysinline")
+                    || attributes::has(LLVMGetCalledValue(call), "alwaysinline")
+                {
                     continue;
                 }
                 if decisions.take(Optimisation::CallThatStays, &functions[caller].cfg.name, None)? {
