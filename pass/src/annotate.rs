@@ -2,6 +2,7 @@
 
 use crate::ffi;
 use crate::ir::{self, FunctionIr};
+use crate::remarks;
 use inkwell::intrinsics::Intrinsic;
 use inkwell::llvm_sys::core::{LLVMAppendModuleInlineAsm, LLVMGetModuleInlineAsm};
 use inkwell::llvm_sys::prelude::LLVMMetadataRef;
@@ -26,9 +27,12 @@ pub fn is_annotated(module: &Module<'_>) -> bool {
     module.get_global_metadata_size(DESCRIPTORS) > 0
 }
 
-/// Whether a function is too large for its calls to be numbered; it is then not annotated.
-pub fn is_too_large(cfg: &Cfg) -> bool {
-    cfg.blocks.len() + cfg.calls.len() > MAX_PROBES
+/// Why a function cannot be annotated: it is too large for its calls to be numbered.
+pub fn why_not(cfg: &Cfg) -> Option<String> {
+    let probes = cfg.blocks.len() + cfg.calls.len();
+    let reason =
+        || format!("it has {probes} blocks and calls, more than the {MAX_PROBES} that can be numbered: not profiled");
+    (probes > MAX_PROBES).then(reason)
 }
 
 /// Annotates every function of a module.
@@ -44,11 +48,11 @@ pub fn run<'ctx>(module: &Module<'ctx>, functions: &[FunctionIr<'ctx>], anchor: 
     }
     let mut unit: LLVMMetadataRef = std::ptr::null_mut();
     let mut assembly = String::new();
-    for (function, cfg) in functions
-        .iter()
-        .zip(final_graphs(functions))
-        .filter(|(_, cfg)| !is_too_large(cfg))
-    {
+    for (function, cfg) in functions.iter().zip(final_graphs(functions)) {
+        if let Some(why) = why_not(&cfg) {
+            remarks::emit(function.value.as_value_ref(), false, "FunctionTooLarge", why);
+            continue;
+        }
         // SAFETY: the function belongs to the module; `unit` is null or what an earlier call made.
         unsafe { ffi::pleach_ensure_subprogram(function.value.as_value_ref(), &mut unit) };
         let is_early = anchor == Anchor::Early;

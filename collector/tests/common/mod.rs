@@ -29,6 +29,9 @@ pub fn built() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let target = target();
+        if pleach_facilities::workspace_is_built() {
+            return target;
+        }
         let both = [
             &["-p", "pleach-preload", "-p", "pleach-stub"][..],
             &["-p", "pleach-collector", "--example", "record"],

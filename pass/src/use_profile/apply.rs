@@ -323,10 +323,11 @@ impl Applier<'_, '_> {
                 outcome.absent += usize::from(!is_known);
                 if self.remarks {
                     let has_namesake = self.source.has_only_namesakes(&function.cfg, may_be_elsewhere(value));
-                    let (name, text) = match (is_known, has_namesake) {
-                        (_, true) => ("OtherFunction", OTHER_FUNCTION),
-                        (true, false) => ("StaleProfile", STALE_PROFILE),
-                        (false, false) => ("NoProfile", NO_PROFILE),
+                    let (name, text) = match (is_known, has_namesake, annotate::why_not(&function.cfg)) {
+                        (false, _, Some(too_large)) => ("FunctionTooLarge", too_large),
+                        (_, true, _) => ("OtherFunction", OTHER_FUNCTION.to_owned()),
+                        (true, false, _) => ("StaleProfile", STALE_PROFILE.to_owned()),
+                        (false, false, None) => ("NoProfile", NO_PROFILE.to_owned()),
                     };
                     remarks::emit(value, false, name, text);
                 }

@@ -39,6 +39,35 @@ fn another_assembler_is_refused_with_the_reason() {
     assert!(!message.contains("unknown pseudo-op"), "{message}");
 }
 
+#[test]
+fn a_function_with_too_many_calls_says_so_in_both_builds() {
+    let dir = scratch();
+    let source = dir.path().join("large.c");
+    let calls = "    step();\n".repeat(0x10000);
+    let text = format!(
+        "int n;\n__attribute__((noinline)) void step(void) {{ n++; }}\nvoid large(void) {{\n{calls}}}\n\
+         int main(void) {{ for (int i = 0; i < 2000; i++) large(); return n != 2000 * 65536; }}\n"
+    );
+    std::fs::write(&source, text).expect("written");
+    let program = dir.path().join("large");
+    let build = |flags: Vec<String>| {
+        let mut clang = clang();
+        clang.args(["-O1", "-Rpass-missed=pleach"]).args(flags).arg(&source);
+        let out = output(clang.arg("-o").arg(&program));
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert!(out.status.success(), "{said}");
+        let why = "it has 65537 blocks and calls, more than the 65535 that can be numbered: not profiled";
+        assert_eq!(said.matches(why).count(), 1, "{said}");
+    };
+    build(flags(&["annotate"]));
+    let profile = dir.path().join("large.pleach");
+    let mut record = Command::new(pleach());
+    record.args(["record", "--overhead", "10%", "-o"]).arg(&profile);
+    stdout(record.arg("--").arg(&program));
+    build(flags(&["use", profile.to_str().expect("UTF-8")]));
+    run(&program);
+}
+
 /// LLVM makes one of them, and what is left does not show which of the two was executed.
 #[test]
 fn calls_that_may_throw_stay_apart() {

@@ -287,7 +287,7 @@ impl FunctionSummary {
             "NotSampled" => Some(Treatment::NotSampled),
             "StaleProfile" => Some(Treatment::Stale),
             "OtherFunction" => Some(Treatment::OtherOfName),
-            "NoProfile" => Some(Treatment::Absent),
+            "NoProfile" | "FunctionTooLarge" => Some(Treatment::Absent),
             _ => None,
         };
         self.treatment = treatment.or(self.treatment);

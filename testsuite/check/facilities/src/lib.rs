@@ -25,6 +25,11 @@ pub fn facilities_are_required() -> bool {
     env::var_os("PLEACH_REQUIRE_FACILITIES").is_some_and(|value| value == "1")
 }
 
+/// Whether `testsuite/test` has built the whole workspace, so that no test need build what it runs.
+pub fn workspace_is_built() -> bool {
+    env::var_os("PLEACH_WORKSPACE_IS_BUILT").is_some_and(|value| value == "1")
+}
+
 /// Whether a program is in `PATH`; skips the calling test where it is not.
 pub fn has_program(program: &str) -> bool {
     let found = find_program(program).is_some();

@@ -6,7 +6,7 @@ pub mod classes;
 pub mod counted;
 pub mod executed;
 
-use pleach_facilities::{DEADLINE, has_program, output_within};
+use pleach_facilities::{DEADLINE, has_program, output_within, workspace_is_built};
 use pleach_profile::Profile;
 use pleach_profile::file::ProfileFile;
 use pleach_store::write_profile;
@@ -23,6 +23,9 @@ pub fn built() -> &'static Path {
             .parent()
             .expect("target folder")
             .to_owned();
+        if workspace_is_built() {
+            return target.join("release");
+        }
         let status = Command::new(env!("CARGO"))
             .args([
                 "build",
