@@ -13,6 +13,10 @@ function showAgainst(main) {
     const at = position.get(`${each.function_id} ${each.cfg_hash}`);
     return at === undefined ? h("span", {}, each.function, h("small", {}, " not in this profile")) : functionLink(at, shortName(functionName(at)));
   };
+  const text = (each) => {
+    const at = position.get(`${each.function_id} ${each.cfg_hash}`);
+    return pathText(at === undefined ? null : detailOf(at), each);
+  };
   const columns = [
     { name: "change", title: "Difference of the shares; sorted by its size", key: (each) => Math.abs(each.change), cell: change },
     ...shares("before", (each) => each.before), ...shares("after", (each) => each.after),
@@ -23,5 +27,5 @@ function showAgainst(main) {
     h("p", {}, `Shares of path executions whose 90 % intervals before and after have nothing in common: ${grouped(against.functions.length)} of ${grouped(against.compared[0])} functions and ${grouped(against.paths.length)} of ${grouped(against.compared[1])} paths.`),
     against.changed_functions > 0 && note(`${grouped(against.changed_functions)} functions have other control flow in each: the two are of different builds.`),
     h("h3", {}, "Functions"), table(against.functions, "changed functions", []),
-    h("h3", {}, "Paths"), table(against.paths, "changed paths", [{ name: "path", title: PATH_LEGEND, left: true, key: pathText, cell: pathText }]));
+    h("h3", {}, "Paths"), table(against.paths, "changed paths", [{ name: "path", title: PATH_LEGEND, left: true, key: text, cell: (each) => h("span", { title: blocksText(each) }, text(each)) }]));
 }

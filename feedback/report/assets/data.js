@@ -72,6 +72,9 @@ const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
 
 const functionName = (at) => DATA.functions[at].name;
 
+/// A function in detail, if it is shown so.
+const detailOf = (at) => DATA.details[DATA.functions[at].detail] ?? null;
+
 /// A name without parameters, for narrow places. Parentheses within template arguments are part of the name.
 function shortName(name) {
   let depth = 0;

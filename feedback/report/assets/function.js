@@ -93,11 +93,11 @@ class FunctionView {
     const button = h("button.path", {
       type: "button", "data-path": at, "aria-pressed": String(this.chosen.has(at)),
       "aria-label": `Path ${pathLetter(at)}, ${percent(share)}, blocks ${path.blocks.join(" ")}`,
-      title: `${percent(path.work)} of the function's IR instructions; ${pathLines(this.detail, path)}\n${PATH_LEGEND}`,
+      title: `${percent(path.work)} of the function's IR instructions; ${blocksText(path)}\n${PATH_LEGEND}`,
       onclick: () => this.togglePath(at), onmouseenter: () => this.hover([at]), onmouseleave: () => this.hover(null),
       onfocus: () => this.hover([at]), onblur: () => this.hover(null),
     }, h(`span.letter.way-${at % PATH_COLOURS}`, {}, pathLetter(at)),
-    h("span.value", {}, percent(share)), h("span.interval", {}, range(low, high)), h("span.way-text", {}, pathText(path)));
+    h("span.value", {}, percent(share)), h("span.interval", {}, range(low, high)), h("span.way-text", {}, pathText(this.detail, path)));
     return h("li", {}, button);
   }
 
@@ -120,7 +120,7 @@ class FunctionView {
     const shown = this.hovered?.[0] ?? [...this.chosen].sort((a, b) => a - b)[0];
     const path = shown === undefined ? null : this.detail.paths[shown];
     this.explained.replaceChildren(...(path
-      ? [h("strong", {}, shown === 0 ? "The hottest path" : `Path ${pathLetter(shown)}`), ` (${pathText(path)}${pathLines(this.detail, path) ? `, ${pathLines(this.detail, path)}` : ""}) has ${percent(path.share[0])} of the function's path executions and ${percent(path.work)} of its IR instructions. ${why(this.detail, path)}`]
+      ? [h("strong", {}, shown === 0 ? "The hottest path" : `Path ${pathLetter(shown)}`), ` (${blocksText(path)}) has ${percent(path.share[0])} of the function's path executions and ${percent(path.work)} of its IR instructions. ${why(this.detail, path)}`]
       : ["Choose a path to see it in the graph, and why it is hot."]));
   }
 
@@ -146,7 +146,7 @@ class FunctionView {
       h("span.value", {}, percent(window.share)),
       h(`span.letter.way-${window.path % PATH_COLOURS}`, {}, pathLetter(window.path)),
       shareBar(window.share, 1),
-      h("span.way-text", {}, `${depth > 0 ? "then " : ""}${pathText(this.detail.paths[window.path])}`)),
+      h("span.way-text", {}, `${depth > 0 ? "then " : ""}${pathText(this.detail, this.detail.paths[window.path])}`)),
       window.next.length > 0 && h("ul.tree", {}, window.next.slice(0, 6).map((next) => item(next, depth + 1))));
     return h("section", {}, h("h3", {}, "Where loops spend their iterations, by history"),
       h("p.count", {}, "Each path with its share of the iterations that follow the paths above it (k-iteration paths)."),
@@ -161,7 +161,7 @@ class FunctionView {
     const before = this.detail.called.map((called) => h("li", {},
       h("span.value", {}, often(called.count)), " ",
       called.caller === null || called.caller === undefined ? "unknown" : functionLink(called.caller, shortName(functionName(called.caller))),
-      ` ${called.before.join("→")} ☎ path ${pathLetter(called.path)}`));
+      ` ${beforeText(called)} ☎ path ${pathLetter(called.path)}`));
     return h("section", {}, h("h3", {}, "Callers"), callers.length > 0 ? h("ul.list", {}, callers) : note("No call of it was counted."),
       before.length > 0 && [h("h4", {}, "Paths, by what the caller executed before"), h("ul.list", {}, before)]);
   }
@@ -179,6 +179,13 @@ class FunctionView {
       ? h("ul.list", {}, calls.map(([at, call]) => h("li", {}, h("span.value", {}, often(call.count)), " ", functionLink(at), call.indirect && h("small", {}, " indirect"))))
       : note("It calls no function of the profile."));
   }
+}
+
+/// What a caller executed before a call.
+function beforeText(called) {
+  const detail = called.caller === null || called.caller === undefined ? null : detailOf(called.caller);
+  const steps = detail ? stepsOf(detail, called.before) : [];
+  return (steps.length > 0 ? steps : called.before).join(" → ");
 }
 
 function blockInfo(detail, b) {

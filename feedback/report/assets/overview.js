@@ -55,24 +55,25 @@ function hottest(o) {
   const [path] = o.hottest;
   if (!path) return note("No path has samples.");
   const row = DATA.functions[path.function];
-  const detail = row.detail === undefined ? null : DATA.details[row.detail];
+  const detail = detailOf(path.function);
   const own = detail?.paths[path.path];
   return h("div.hottest", {},
-    h("p", {}, h("a", { href: `#${link({ f: key(path.function), p: String(path.path) })}` }, h("strong", {}, shortName(row.name)), ` ${pathText(path)}`),
-      ` (${[place(row), own && pathLines(detail, own)].filter(Boolean).join(", ")}) has ${percent(path.share)} of all executed IR instructions and ${percent(path.path_share[0])} (${range(path.path_share[1], path.path_share[2])}) of all path executions. `,
+    h("p", {}, h("a", { href: `#${link({ f: key(path.function), p: String(path.path) })}` }, h("strong", {}, shortName(row.name)), ` ${pathText(detail, path)}`),
+      ` (${[place(row), blocksText(path)].filter(Boolean).join(", ")}) has ${percent(path.share)} of all executed IR instructions and ${percent(path.path_share[0])} (${range(path.path_share[1], path.path_share[2])}) of all path executions. `,
       own && why(detail, own)),
     h("p.count", {}, PATH_LEGEND));
 }
 
 function hotPaths(o) {
   const most = o.hottest[0]?.share ?? 0;
+  const text = (path) => pathText(detailOf(path.function), path);
   return new Table({
     rows: o.hottest, label: `paths of ${grouped(o.paths)}, by share`, sort: 0,
     href: (path) => `#${link({ f: key(path.function), p: String(path.path) })}`,
     columns: [
       { name: "share", title: "Share of all executed IR instructions", key: (p) => p.share, cell: (p) => [shareBar(p.share, most), percent(p.share)] },
       { name: "function", title: "Name", left: true, key: (p) => functionName(p.function), cell: (p) => functionLink(p.function, shortName(functionName(p.function))) },
-      { name: "path", title: PATH_LEGEND, left: true, key: pathText, cell: (p) => h("a", { href: `#${link({ f: key(p.function), p: String(p.path) })}` }, pathText(p)) },
+      { name: "path", title: PATH_LEGEND, left: true, key: text, cell: (p) => h("a", { href: `#${link({ f: key(p.function), p: String(p.path) })}`, title: blocksText(p) }, text(p)) },
       { name: "path share", title: "Share of the executions of all paths", key: (p) => p.path_share[0], cell: (p) => percent(p.path_share[0]) },
       { name: "90 % interval", title: "Of the path share; sorted by its width", key: (p) => p.path_share[2] - p.path_share[1], cell: (p) => range(p.path_share[1], p.path_share[2]) },
     ],

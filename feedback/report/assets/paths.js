@@ -1,27 +1,62 @@
 // Paths: in short form, and why one is hot.
 "use strict";
 
-const SHOWN_BLOCKS = 16;
-const PATH_LEGEND = "▸ from the function's entry, ■ to its end, ↺b by a back edge to block b, ✂b cut before block b, "
-  + "☎ ends in a call that did not return";
+const SHOWN_STEPS = 16;
+const PATH_LEGEND = "numbers are source lines, or blocks where lines are not known; ▸ from the function's entry, ■ to its end, "
+  + "↺n by a back edge to n, ✂n cut before n, ☎ ends in a call that did not return; *f(): the most frequent target of an "
+  + "indirect call";
 
-/// `▸ 0→1→5 ↺1`.
-function pathText(path) {
-  let blocks = path.blocks.map(String);
-  if (blocks.length > SHOWN_BLOCKS) {
-    const half = SHOWN_BLOCKS / 2;
-    blocks = [...blocks.slice(0, half), "…", ...blocks.slice(-half)];
+/// For each function in detail, how many of its paths have a text.
+const pathTexts = new WeakMap();
+
+/// `▸ 120 → 131 → next_token() → 140 ↺120`: lines and calls, as `pleach paths` shows them. `detail` is that of the
+/// path's function; where it is not known or has no lines, block numbers. Paths that would look the same get both.
+function pathText(detail, path) {
+  const text = pathSteps(detail, path);
+  if (!detail) return text;
+  if (!pathTexts.has(detail)) {
+    const texts = new Map();
+    detail.paths.map((each) => pathSteps(detail, each)).forEach((each) => texts.set(each, (texts.get(each) ?? 0) + 1));
+    pathTexts.set(detail, texts);
   }
-  const ends = { exit: " ■", back: ` ↺${path.to}`, cut: ` ✂${path.to}`, call: " ☎" };
-  return `${path.start === "entry" ? "▸ " : ""}${blocks.join("→")}${ends[path.end] ?? ""}`;
+  return pathTexts.get(detail).get(text) > 1 ? `${text} (${blocksText(path)})` : text;
 }
 
-/// The lines that a path passes, where they are known: `12, 15–18`.
-function pathLines(detail, path) {
-  const lines = [...new Set(path.blocks.map((b) => detail.blocks[b].line).filter((line) => line > 0))].sort((a, b) => a - b);
-  if (lines.length === 0) return "";
-  return lines.length === 1 ? `line ${lines[0]}` : `lines ${lines[0]}–${lines[lines.length - 1]}`;
+function pathSteps(detail, path) {
+  const steps = detail ? stepsOf(detail, path.blocks) : [];
+  const line = (b) => detail.blocks[b]?.line || "";
+  return steps.length > 0 ? pathOf(path, steps, line(path.to)) : pathOf(path, path.blocks, path.to);
 }
+
+/// Lines and calls of blocks in order, beginning with a line. A block that begins on the line of the one before it adds
+/// its calls only.
+function stepsOf(detail, blocks) {
+  const steps = [];
+  let last = 0;
+  for (const block of blocks.map((b) => detail.blocks[b])) {
+    if (block.line > 0 && block.line !== last) steps.push(last = block.line);
+    if (last > 0) steps.push(...callsText(block.calls ?? []));
+  }
+  return steps;
+}
+
+/// A block's calls as steps: of the targets of an indirect call, the most frequent.
+function callsText(calls) {
+  const name = (call) => (call.to === null ? "call()" : `${shortName(functionName(call.to))}()`);
+  const steps = calls.filter((call) => !call.indirect).map(name);
+  const [most] = calls.filter((call) => call.indirect).sort((a, b) => b.count - a.count);
+  return most ? [...steps, most.to === null ? "indirect call()" : `*${name(most)}`] : steps;
+}
+
+/// A path of steps, shortened, between its ends.
+function pathOf(path, steps, to) {
+  const half = SHOWN_STEPS / 2;
+  const shown = steps.length > SHOWN_STEPS ? [...steps.slice(0, half), "…", ...steps.slice(-half)] : steps;
+  const ends = { exit: " ■", back: ` ↺${to}`, cut: ` ✂${to}`, call: " ☎" };
+  return `${path.start === "entry" ? "▸ " : ""}${shown.join(" → ")}${ends[path.end] ?? ""}`;
+}
+
+const blocksText = (path) => `${path.blocks.length === 1 ? "block" : "blocks"} ${path.blocks.join(" ")}`;
 
 /// Executions of the edges that enter a loop's head, from outside and by back edges.
 function loopEntries(detail, head) {
@@ -43,7 +78,7 @@ function why(detail, path) {
   } else if (path.end === "back") {
     const { back, outside } = loopEntries(detail, path.to);
     const line = detail.blocks[path.to].line;
-    const where = line > 0 ? `block ${path.to}, line ${line}` : `block ${path.to}`;
+    const where = line > 0 ? `line ${line} (block ${path.to})` : `block ${path.to}`;
     if (outside > 0 && back > 0) {
       const entered = DATA.overview.exact ? `is entered ${times(outside)} and ` : "";
       parts.push(`It is one iteration of the loop at ${where}, which ${entered}goes back ${times(back / outside)} each time it is entered.`);
@@ -71,7 +106,7 @@ function why(detail, path) {
     .sort((a, b) => b[1].mispredicted[0] - a[1].mispredicted[0]).slice(0, 2);
   for (const [b, block] of missed) {
     const [count, low, watched] = block.mispredicted;
-    parts.push(`The branch of block ${b}${block.line ? ` (line ${block.line})` : ""} is mispredicted in `
+    parts.push(`The branch ${block.line ? `on line ${block.line} (block ${b})` : `of block ${b}`} is mispredicted in `
       + `${percent(count / watched)} of its executions (at least ${percent(low / watched)}).`);
   }
   return parts.join(" ") || `${row.name}`;

@@ -10,6 +10,8 @@ use std::process::Command;
 struct Made {
     _dir: tempfile::TempDir,
     page: PathBuf,
+    /// What `pleach paths` prints of the function `run`.
+    paths: String,
 }
 
 fn made() -> Made {
@@ -55,7 +57,10 @@ fn made() -> Made {
         .arg("--against")
         .arg(&profile);
     stdout(&mut report);
-    Made { _dir: dir, page }
+    let mut paths = Command::new(pleach());
+    paths.args(["paths", "--function", "run", "--binary"]).arg(&annotated);
+    let paths = stdout(paths.arg(&profile));
+    Made { _dir: dir, page, paths }
 }
 
 #[test]
@@ -65,7 +70,7 @@ fn a_page_is_searched_sorted_and_walked_through() {
     // A stranger finds the hottest path and why it is hot.
     let hottest = page.text("document.querySelector('.hottest').textContent");
     assert!(
-        hottest.contains("run") && hottest.contains("one iteration of the loop at block"),
+        hottest.contains("run") && hottest.contains("one iteration of the loop at line"),
         "{hottest}"
     );
     assert!(
@@ -74,7 +79,7 @@ fn a_page_is_searched_sorted_and_walked_through() {
     );
 
     functions(&page);
-    function(&page);
+    function(&page, &made.paths);
     copies_and_marks(&page);
     keyboard(&page);
     dark(&page);
@@ -115,8 +120,29 @@ fn functions(page: &Chromium) {
     assert_eq!(names(), ["run", "right", "main", "left", "both", "atoi"]);
 }
 
+/// Paths are lines and calls, as `pleach paths` prints them, but for the name of the file.
+fn paths_are_lines(page: &Chromium, printed: &str) {
+    let printed = printed.replace("windows.c:", "");
+    let shown = page.all("button.path[data-path] .way-text");
+    assert!(
+        shown.len() > 2 && shown.iter().all(|path| path.contains(" → ")),
+        "{shown:?}"
+    );
+    let (hottest, called): (Vec<_>, Vec<_>) = shown[..2]
+        .iter()
+        .map(|path| (path.replace("▸ ", "▸"), path.contains("()")))
+        .unzip();
+    for path in hottest {
+        assert!(
+            printed.lines().any(|line| line.trim_end().ends_with(&path)),
+            "{path} is not in\n{printed}"
+        );
+    }
+    assert!(called.contains(&true), "{shown:?}");
+}
+
 /// One function: its paths over its graph, its source, its code.
-fn function(page: &Chromium) {
+fn function(page: &Chromium, printed_paths: &str) {
     page.text("[...document.querySelectorAll('td a.function')].find((a) => a.textContent === 'run').click()");
     page.waits_for("location.hash === '#f=run'");
     page.waits_for("document.querySelectorAll('svg.cfg .node').length > 5");
@@ -125,6 +151,7 @@ fn function(page: &Chromium) {
     // Of eleven paths a round, four are of 'l' and four of 'r'; one leaves the inner loop.
     let paths = page.all("button.path[data-path] .value");
     assert_eq!(paths[..2], ["36.36 %", "36.36 %"]);
+    paths_are_lines(page, printed_paths);
     page.click("button.path[data-path='1']");
     assert_eq!(page.number(ways), 2.0, "several paths, each with its letter");
     assert!(page.text("location.hash").contains("p=0%2C1"));
