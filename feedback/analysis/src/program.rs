@@ -1,10 +1,19 @@
 //! The sampled program: the address maps of its modules.
 
+use pleach_annotate::cfg::ProbeTarget;
+use pleach_annotate::code::instruction_at;
 use pleach_annotate::find::{FindError, Finder};
-use pleach_annotate::map::{AddressMap, MapError};
+use pleach_annotate::id::BlockIndex;
+use pleach_annotate::map::{AddressMap, InlineInstanceIndex, MapError, Probe};
 use pleach_annotate::probe::Address;
 use pleach_collector::vector::{CodeAddress, Module, ModuleId};
 use std::path::Path;
+
+/// The longest instruction, in bytes.
+const MAX_INSTRUCTION: u64 = 15;
+
+/// A block of an inline instance of a module.
+pub type Site = (ModuleId, InlineInstanceIndex, BlockIndex);
 
 /// The modules of a program that pleach can map to IR.
 #[derive(Debug, Default)]
@@ -59,6 +68,35 @@ impl Program {
         let map = self.map(address.module)?;
         Some((map, map.binary.address_of_offset(address.offset)?))
     }
+
+    /// The block that a call instruction belongs to. Control was in other inlined code before, where that ended without
+    /// another probe.
+    pub fn block_of_call(&self, from: CodeAddress) -> Option<Site> {
+        let (map, address) = self.locate(from)?;
+        let mut probes = map.probes_in(address, address).iter();
+        probes.find_map(|probe| called_in(map, from.module, probe))
+    }
+
+    /// The block whose call returns to an address.
+    pub fn block_before_return(&self, to: CodeAddress) -> Option<Site> {
+        let (map, address) = self.locate(to)?;
+        let first = Address(address.0.checked_sub(MAX_INSTRUCTION)?);
+        let mut probes = map.probes_in(first, Address(address.0 - 1)).iter().rev();
+        probes.find_map(|probe| {
+            let site = called_in(map, to.module, probe)?;
+            let length = instruction_at(&map.binary, probe.address)?.len;
+            (probe.address.0 + u64::from(length) == address.0).then_some(site)
+        })
+    }
+}
+
+/// The block of the call that a probe marks.
+fn called_in(map: &AddressMap, module: ModuleId, probe: &Probe) -> Option<Site> {
+    let ProbeTarget::Call(call) = probe.target else {
+        return None;
+    };
+    let call = map.function_of(probe.instance).cfg.calls.get(call.index())?;
+    Some((module, probe.instance, call.block))
 }
 
 /// The map of a module; `None` if it is not annotated.

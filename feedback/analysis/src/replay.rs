@@ -38,6 +38,14 @@ pub struct Run<'r> {
 }
 
 impl Run<'_> {
+    /// The branch that an event follows.
+    pub fn branch(self, position: Position) -> Option<Branch> {
+        match position {
+            Position::Branch(branch) => self.source.branches().get(branch).copied(),
+            Position::Interrupted | Position::Lead => None,
+        }
+    }
+
     /// The weight of an event; `None` if it is evidence of execution only.
     pub fn weight(self, position: Position, weights: &Weights) -> Option<f64> {
         match (self.source, position) {

@@ -2,7 +2,7 @@
 //! a run; a return beyond its first function shows that function's caller.
 
 use crate::decode::{Event, FrameId, Position};
-use crate::program::Program;
+use crate::program::{Program, Site};
 use crate::replay::{Observer, Replay, ReplayUnit, Run};
 use pleach_annotate::id::{CfgHash, FunctionId};
 use pleach_annotate::map::{AddressMap, InlineInstanceIndex};
@@ -60,7 +60,7 @@ pub fn visit_stacks(program: &Program, vectors: &VectorSet, visit: &mut dyn FnMu
         frames: Vec::new(),
         by_id: FxHashMap::default(),
         current: None,
-        returned: false,
+        returned: None,
         visit,
     };
     Replay::new(program).recording(vectors, &mut collector);
@@ -88,14 +88,15 @@ struct Collector<'p> {
     frames: Vec<Frame>,
     by_id: FxHashMap<FrameId, usize>,
     current: Option<usize>,
-    /// The last event was a return.
-    returned: bool,
+    /// The last event was a return: to this call of the caller, if that is known.
+    returned: Option<Option<Place>>,
     visit: &'p mut dyn FnMut(Run<'_>, Stack<'_>),
 }
 
 impl Collector<'_> {
-    fn frame(&mut self, id: FrameId, caller: Option<usize>) -> usize {
-        let called_from = caller.and_then(|caller| self.frames[caller].at);
+    /// A new activation, called from the code at the call if that is known, else from where the caller was last.
+    fn frame(&mut self, id: FrameId, caller: Option<usize>, call: Option<Place>) -> usize {
+        let called_from = caller.and_then(|caller| call.or(self.frames[caller].at));
         self.frames.push(Frame {
             caller,
             at: None,
@@ -106,17 +107,28 @@ impl Collector<'_> {
         self.frames.len() - 1
     }
 
+    /// The place of a block, whose functions are noted.
+    fn place(&mut self, (module, instance, _): Site) -> Place {
+        let place = (module, instance);
+        if let Some(map) = self.program.map(module) {
+            self.chains.entry(place).or_insert_with(|| chain_of(map, instance));
+        }
+        place
+    }
+
     /// The present activation, which a block belongs to.
     fn switch_to(&mut self, id: FrameId, place: Place) -> usize {
         let (before, returned) = (self.current, std::mem::take(&mut self.returned));
         let at = match self.by_id.get(&id) {
             Some(&known) => known,
             None => {
-                let new = self.frame(id, None);
+                let new = self.frame(id, None, None);
                 // A return to where the burst has not been: to the caller of the outermost activation.
-                if let Some(left) = before.filter(|&left| returned && self.frames[left].caller.is_none()) {
+                if let (Some(left), Some(call)) = (before, returned)
+                    && self.frames[left].caller.is_none()
+                {
                     self.frames[left].caller = Some(new);
-                    self.frames[left].called_from = Some(place);
+                    self.frames[left].called_from = call.or(Some(place));
                 }
                 new
             }
@@ -131,16 +143,25 @@ impl Observer for Collector<'_> {
     fn begin(&mut self, _run: Run<'_>) {
         self.frames.clear();
         self.by_id.clear();
-        (self.current, self.returned) = (None, false);
+        (self.current, self.returned) = (None, None);
     }
 
     fn event(&mut self, run: Run<'_>, position: Position, event: Event) {
         match event {
             Event::Entered { frame } => {
-                let new = self.frame(frame, self.current);
-                (self.current, self.returned) = (Some(new), false);
+                let call = run
+                    .branch(position)
+                    .and_then(|branch| self.program.block_of_call(branch.from));
+                let call = call.map(|call| self.place(call));
+                let new = self.frame(frame, self.current, call);
+                (self.current, self.returned) = (Some(new), None);
             }
-            Event::Left { .. } => self.returned = true,
+            Event::Left { .. } => {
+                let call = run
+                    .branch(position)
+                    .and_then(|branch| self.program.block_before_return(branch.to));
+                self.returned = Some(call.map(|call| self.place(call)));
+            }
             Event::Block {
                 module,
                 frame,
@@ -149,8 +170,7 @@ impl Observer for Collector<'_> {
                 ..
             } => {
                 let Some(map) = self.program.map(module) else { return };
-                let place = (module, instance);
-                self.chains.entry(place).or_insert_with(|| chain_of(map, instance));
+                let place = self.place((module, instance, block));
                 let at = self.switch_to(frame, place);
                 let weight = match (run.source, position) {
                     // The fall-through range that the timer interrupted has no weight, a window's lead was counted

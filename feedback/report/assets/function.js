@@ -151,7 +151,7 @@ class FunctionView {
     return h("section", {}, h("h3", {}, "Where loops spend their iterations, by history"),
       h("p.count", {}, "Each path with its share of the iterations that follow the paths above it (k-iteration paths)."),
       this.detail.loops.map((loop) => h("details.loop", { open: this.detail.loops.length < 4 },
-        h("summary", {}, `Loop at block ${loop.head}${this.detail.blocks[loop.head].line ? `, line ${this.detail.blocks[loop.head].line}` : ""}: ${short(loop.iterations)} iterations`),
+        h("summary", {}, `Loop at block ${loop.head}${this.detail.blocks[loop.head].line ? `, line ${this.detail.blocks[loop.head].line}` : ""}: ${DATA.overview.exact ? `${short(loop.iterations)} iterations` : oftenInWords(loop.iterations)}`),
         h("ul.tree", {}, loop.windows.slice(0, 8).map((window) => item(window, 0))))));
   }
 
@@ -195,7 +195,7 @@ function blockInfo(detail, b) {
   const missed = block.mispredicted;
   return h("section.block-info", {}, h("h3", {}, `Block ${b}`),
     h("p", {}, `${oftenInWords(block.count, block.at_least)} – ${COVERED[block.covered]}. ${block.instructions} IR instructions${block.line ? `, from line ${block.line} on` : ""}, ends in ${block.end}.`),
-    missed && h("p", {}, `Its branch is mispredicted in ${percent(missed[0] / missed[2])} of ${short(missed[2])} executions (at least ${percent(missed[1] / missed[2])}).`),
+    missed && h("p", {}, `Its branch is mispredicted in ${percent(missed[0] / missed[2])} of its executions (at least ${percent(missed[1] / missed[2])}).`),
     out.length > 0 && h("ul.list", {}, out.map(([, to, count, back]) => h("li", {}, `→ block ${to}${back ? " (back edge)" : ""}: ${often(count)}${leaving > 0 ? `, ${percent(count / leaving)}` : ""}`))),
     block.calls?.length > 0 && h("ul.list", {}, block.calls.map((call) => h("li", {}, "☎ ", call.to === null ? (call.indirect ? "an indirect call without known targets" : "a function that is not in the profile") : functionLink(call.to), call.indirect && call.to !== null && h("small", {}, " indirect"), ` ${often(call.count)}`))),
     block.lengths?.length > 0 && h("p", {}, `Lengths of the memory operation: ${block.lengths.map(([length, share]) => `${length} bytes ${percent(share)}`).join(", ")}`));

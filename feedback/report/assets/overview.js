@@ -48,7 +48,7 @@ function nextStep(o) {
   if (o.bursts === 0) return "Next: record longer, with --repeat 20 or --overhead 5%.";
   const next = o.decisions.find((decision) => !decision[2]);
   const times = next[1] / o.bursts;
-  return `${build}, or first record some ${times >= 10 ? grouped(times) : times.toFixed(1)} times as long for ${next[0]}.`;
+  return `${build}, or first record some ${times >= 10 ? grouped(times) : (Math.ceil(times * 10) / 10).toFixed(1)} times as long for ${next[0]}.`;
 }
 
 function hottest(o) {

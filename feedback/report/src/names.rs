@@ -79,6 +79,21 @@ pub fn demangled(linkage: &str) -> Cow<'_, str> {
     linkage.into()
 }
 
+/// A text whose linkage names are demangled, without parameters.
+pub fn demangled_within(text: &str) -> Cow<'_, str> {
+    if !text.contains("_Z") && !text.contains("_R") {
+        return text.into();
+    }
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.' | '$');
+    let mut out = String::with_capacity(text.len());
+    for piece in text.split_inclusive(|letter| !is_part(letter)) {
+        let word = piece.trim_end_matches(|letter| !is_part(letter));
+        out += without_parameters(&demangled(word));
+        out += &piece[word.len()..];
+    }
+    out.into()
+}
+
 /// Without the middle, so that the type and the method remain.
 fn cut(name: &str, columns: usize) -> String {
     let letters: Vec<char> = name.chars().collect();
@@ -124,7 +139,7 @@ fn bare(name: &str) -> String {
 /// The functions that a user means: those of this linkage name or identifier; else those of this demangled name; else
 /// those whose name without parameters ends in it, such as `Parser::next` or `next`; else those of which this holds
 /// without template arguments. If there are none, the names most like it are the error: those that contain it, in the
-/// order of `functions`, long ones without parameters and template arguments.
+/// order of `functions`, else those that differ by a slip or two. Long ones are without parameters and template arguments.
 ///
 /// # Errors
 /// No function has the name.
@@ -150,22 +165,52 @@ pub fn meant<T>(
             return Ok(found);
         }
     }
-    let names = functions.map(|function| demangled(name_of(&function).0).into_owned());
-    let mut similar: Vec<String> = Vec::new();
-    for name in names.filter(|name| name.contains(wanted)) {
-        let name = if name.len() > MAX_SUGGESTED { bare(&name) } else { name };
-        if !similar.contains(&name) {
-            similar.push(name);
+    let names: Vec<_> = functions
+        .map(|function| demangled(name_of(&function).0).into_owned())
+        .collect();
+    let containing = suggested(names.iter().filter(|name| name.contains(wanted)));
+    if !containing.is_empty() {
+        return Err(containing);
+    }
+    // None contains it: a slip of the keyboard, perhaps.
+    let bare_wanted = bare(wanted);
+    let distance = |name: &String| strsim::damerau_levenshtein(last_part(&bare(name)), last_part(&bare_wanted));
+    // In a short name, a slip makes another name of it.
+    let most = MAX_SLIPS.min(last_part(&bare_wanted).len() / 3);
+    let near = names.iter().map(|name| (distance(name), name));
+    let mut near: Vec<_> = near.filter(|(distance, _)| *distance <= most).collect();
+    near.sort_by_key(|(distance, _)| *distance);
+    Err(suggested(near.into_iter().map(|(_, name)| name)))
+}
+
+/// The first names, each once.
+fn suggested<'n>(names: impl Iterator<Item = &'n String>) -> Vec<String> {
+    let mut suggested: Vec<String> = Vec::new();
+    for name in names {
+        let name = if name.len() > MAX_SUGGESTED {
+            bare(name)
+        } else {
+            name.clone()
+        };
+        if !suggested.contains(&name) {
+            suggested.push(name);
         }
-        if similar.len() == MAX_SUGGESTIONS {
+        if suggested.len() == MAX_SUGGESTIONS {
             break;
         }
     }
-    Err(similar)
+    suggested
+}
+
+/// A name without its scope.
+fn last_part(name: &str) -> &str {
+    name.rsplit("::").next().unwrap_or(name)
 }
 
 /// Names that are suggested in place of an unknown one.
 const MAX_SUGGESTIONS: usize = 3;
+/// Letters by which a suggested name differs from the unknown one, its scope left aside.
+const MAX_SLIPS: usize = 2;
 /// Longest name that is suggested as it is.
 const MAX_SUGGESTED: usize = 80;
 
@@ -195,6 +240,28 @@ mod tests {
     const RUST: &str = "_RNvMNtCslNYArtu3iFV_5alloc6stringNtB2_6String4push";
     const TEMPLATE: &str = "_ZN4mathI1xE5solveINS_3RefIdEELi3EEEvRKT_";
     const LEGACY: &str = "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE";
+
+    #[test]
+    fn a_slip_of_the_keyboard_is_forgiven() {
+        assert_eq!(
+            meant_of("nexxt"),
+            Err(vec!["Parser::next(std::string const&)".to_owned()])
+        );
+        assert_eq!(meant_of("Parser::nxet"), meant_of("nexxt"));
+        assert_eq!(meant_of("solvee").unwrap_err().len(), 1);
+        assert_eq!(meant_of("mn"), Err(Vec::new()), "too short to be like another");
+        assert_eq!(meant_of("elsewhere"), Err(Vec::new()));
+    }
+
+    #[test]
+    fn names_within_a_text_are_demangled() {
+        let text = format!("placed 2 of 3, after {CPP}, which calls it");
+        assert_eq!(
+            demangled_within(&text),
+            "placed 2 of 3, after Parser::next, which calls it"
+        );
+        assert_eq!(demangled_within("placed 1 of 3"), "placed 1 of 3");
+    }
 
     fn meant_of(wanted: &str) -> Result<Vec<&'static str>, Vec<String>> {
         let all = ["main", CPP, RUST, TEMPLATE, LEGACY, "_ZN3app4mainEv"];

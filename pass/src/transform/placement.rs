@@ -350,9 +350,9 @@ impl CallGraph {
             text += &format!(", after {}", ir::name_of(self.functions[before].function));
             let (called, calls) = (self.calls(before, run[place]), self.calls(run[place], before));
             if called > 0 {
-                text += &format!(", which calls it {called} times");
+                text += ", which calls it";
             } else if calls > 0 {
-                text += &format!(", which it calls {calls} times");
+                text += ", which it calls";
             }
         }
         if aligned.entry > 0 {

@@ -7,22 +7,21 @@ use pleach_profile::{Caller, FunctionProfile};
 use std::collections::BTreeMap;
 use std::process::Command;
 
-#[test]
-fn a_callees_path_depends_on_its_callers() {
+/// The functions of a recording of a program.
+fn recorded_functions(source: &str) -> Vec<FunctionProfile> {
     let dir = scratch();
     let [annotated, profile] = ["annotated", "app.pleach"].map(|name| dir.path().join(name));
-    compile(&annotated, &flags(&["annotate"]), &[program("called.c")]);
+    compile(&annotated, &flags(&["annotate"]), &[program(source)]);
     let mut record = Command::new(pleach());
     record.args(["record", "--quiet", "--overhead", "50%", "-o"]);
-    let recorded = output(record.arg(&profile).arg("--").arg(&annotated));
-    assert!(
-        recorded.status.success(),
-        "{}",
-        String::from_utf8_lossy(&recorded.stderr)
-    );
-
+    stdout(record.arg(&profile).arg("--").arg(&annotated));
     let file = ProfileFile::open(&profile).expect("a profile");
-    let functions: Vec<FunctionProfile> = file.functions().map(|f| f.expect("undamaged")).collect();
+    file.functions().map(|f| f.expect("undamaged")).collect()
+}
+
+#[test]
+fn a_callees_path_depends_on_its_callers() {
+    let functions = recorded_functions("called.c");
     let named = |name: &str| functions.iter().find(|f| f.name == name).expect("recorded");
     let (work, choose) = (named("work"), named("choose"));
     let mut ways: BTreeMap<&Caller, Vec<(&Path, f64)>> = BTreeMap::new();
@@ -50,4 +49,18 @@ fn a_callees_path_depends_on_its_callers() {
         (0.8..1.2).contains(&((one + other) / calls)),
         "{one} and {other} of {calls}"
     );
+}
+
+#[test]
+fn the_caller_is_the_function_of_the_call() {
+    let functions = recorded_functions("call_after_inlined.c");
+    let named = |name: &str| functions.iter().find(|f| f.name == name).expect("recorded");
+    let (work, choose, fold) = (named("work"), named("choose"), named("fold"));
+    let by = |caller: &FunctionProfile| -> f64 {
+        let paths = work.called.iter().filter(|c| c.caller.id == caller.id);
+        paths.map(|c| c.count).sum()
+    };
+    let calls = work.blocks[0] as f64;
+    assert_eq!(by(fold), 0.0, "the inlined function ended before the call");
+    assert!((0.8..1.2).contains(&(by(choose) / calls)), "{} of {calls}", by(choose));
 }

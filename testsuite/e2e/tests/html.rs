@@ -314,9 +314,15 @@ fn a_page_fits_a_narrow_window_and_paper() {
 /// Which activations a burst shows depends on chance; that each was called by the one above it does not.
 #[test]
 fn call_stacks_of_raw_vectors_are_chains_of_calls() {
+    for source in ["called.c", "call_after_inlined.c"] {
+        stacks_are_chains_of_calls(source);
+    }
+}
+
+fn stacks_are_chains_of_calls(source: &str) {
     let dir = scratch();
     let [binary, profile, page] = ["annotated", "app.pleach", "app.html"].map(|name| dir.path().join(name));
-    compile(&binary, &flags(&["annotate"]), &[program("called.c")]);
+    compile(&binary, &flags(&["annotate"]), &[program(source)]);
     let mut record = Command::new(pleach());
     record.args(["record", "--quiet", "--overhead", "100%", "--keep-vectors", "-o"]);
     stdout(record.arg(&profile).arg("--").arg(&binary));
@@ -339,7 +345,7 @@ fn call_stacks_of_raw_vectors_are_chains_of_calls() {
         page.number(&format!("{links}.length")) >= 2.0,
         "some function was called"
     );
-    assert_eq!(page.text(&format!("{links}.every((link) => link)")), "true");
+    assert_eq!(page.text(&format!("{links}.every((link) => link)")), "true", "{source}");
     let whole = page.number("DATA.calls.roots.reduce((sum, root) => sum + root.value, 0)");
     assert!((0.9..1.0 + 1e-9).contains(&whole), "{whole} of the work has a place");
 }

@@ -243,7 +243,7 @@ fn remarks_say_what_was_placed_where() {
     let (remarks, _) = placed(&["-Rpass=pleach"]);
     insta::assert_snapshot!(remarks, @"
     remark: <unknown>:0:0: asked: placed 1 of 3; entry aligned to 64 bytes [-Rpass=pleach]
-    remark: <unknown>:0:0: often: placed 2 of 3, after asked, which calls it 1000 times; entry aligned to 64 bytes; loops aligned to 32 bytes: 1 [-Rpass=pleach]
+    remark: <unknown>:0:0: often: placed 2 of 3, after asked, which calls it; entry aligned to 64 bytes; loops aligned to 32 bytes: 1 [-Rpass=pleach]
     remark: <unknown>:0:0: seldom: placed 3 of 3, after often; unsampled blocks split off: 1 [-Rpass=pleach]
     ");
     let (nothing, _) = placed(&[]);

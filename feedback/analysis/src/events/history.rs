@@ -5,6 +5,7 @@
 //! iteration takes the place of the earlier ones.
 
 use crate::decode::FrameId;
+use crate::program::Site;
 use pleach_annotate::id::BlockIndex;
 use pleach_annotate::map::{AddressMap, InlineInstanceIndex};
 use pleach_collector::vector::ModuleId;
@@ -14,9 +15,6 @@ const MAX_BLOCKS: usize = 512;
 
 /// The activation of blocks that are known by a call only.
 const UNKNOWN: FrameId = FrameId(u64::MAX);
-
-/// A block of an inline instance.
-pub(super) type Site = (ModuleId, InlineInstanceIndex, BlockIndex);
 
 /// A block of the history.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

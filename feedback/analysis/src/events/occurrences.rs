@@ -1,16 +1,14 @@
 //! Every occurrence of an event in the bursts, and the blocks that led there.
 
-use super::history::{EventHistory, Passed, Site};
+use super::history::{EventHistory, Passed};
 use super::targets::{Hit, Targets};
 use crate::decode::{Event, Position};
-use crate::program::Program;
+use crate::program::{Program, Site};
 use crate::replay::{Observer, ReplayUnit, Run};
 use crate::time_bias::Weights;
 use pleach_annotate::cfg::ProbeTarget;
-use pleach_annotate::code::instruction_at;
 use pleach_annotate::id::BlockIndex;
 use pleach_annotate::map::{AddressMap, InlineInstanceIndex};
-use pleach_annotate::probe::Address;
 use pleach_collector::vector::{Branch, CodeAddress, EndReason, ModuleId};
 use pleach_profile::events::EventProfile;
 use rustc_hash::FxHashMap;
@@ -19,9 +17,6 @@ use rustc_hash::FxHashMap;
 const MAX_OCCURRENCES: usize = 4 << 20;
 /// Branches without annotated code between a call and what it leads to.
 const MAX_FOREIGN: usize = 256;
-
-/// Bytes of the longest instruction.
-const MAX_INSTRUCTION: u64 = 15;
 
 /// Position of a path in a [`PathTable`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -209,21 +204,6 @@ impl<'p> Occurrences<'p> {
         None
     }
 
-    /// The block whose call returns to an address.
-    fn call_before(&self, to: CodeAddress) -> Option<Site> {
-        let (map, address) = self.program.locate(to)?;
-        let first = Address(address.0.checked_sub(MAX_INSTRUCTION)?);
-        let mut probes = map.probes_in(first, Address(address.0 - 1)).iter().rev();
-        probes.find_map(|probe| {
-            let ProbeTarget::Call(call) = probe.target else {
-                return None;
-            };
-            let length = instruction_at(&map.binary, probe.address)?.len;
-            let call = map.function_of(probe.instance).cfg.calls.get(call.index())?;
-            (probe.address.0 + u64::from(length) == address.0).then_some((to.module, probe.instance, call.block))
-        })
-    }
-
     fn find_marks(&mut self, source: ReplayUnit<'_>) {
         self.marks.clear();
         self.next_mark = 0;
@@ -333,11 +313,8 @@ impl Observer for Occurrences<'_> {
         match event {
             Event::Entered { frame } => self.history.enter(frame),
             Event::Left { frame } => {
-                let to = match position {
-                    Position::Branch(branch) => run.source.branches().get(branch).map(|branch| branch.to),
-                    Position::Interrupted | Position::Lead => None,
-                };
-                let site = to.and_then(|to| self.call_before(to));
+                let branch = run.branch(position);
+                let site = branch.and_then(|branch| self.program.block_before_return(branch.to));
                 self.history.leave(frame, site);
             }
             Event::Block {

@@ -5,7 +5,7 @@ use super::frames::{Frame, Walks};
 use super::module_instances::ModuleInstances;
 use super::store::Store;
 use crate::decode::{DecodeReport, Event, Position};
-use crate::program::Program;
+use crate::program::{Program, Site};
 use crate::replay::{Observer, Replay, ReplayUnit, Run};
 use crate::replicates::multipliers;
 use crate::time_bias::Weights;
@@ -84,6 +84,7 @@ struct Part {
 
 /// Collects partial paths from a replay.
 pub struct PartialPathCollector<'p> {
+    program: &'p Program,
     weights: &'p Weights,
     /// The part that is replayed, if bursts are cut.
     part: Option<Part>,
@@ -108,7 +109,14 @@ impl Observer for PartialPathCollector<'_> {
                 self.weights.within(number, first + branch) as f32
             }
         };
-        self.note(position, event, weight);
+        let called_from = match event {
+            Event::Entered { .. } => {
+                let branch = run.branch(position);
+                branch.and_then(|branch| self.program.block_of_call(branch.from))
+            }
+            _ => None,
+        };
+        self.note(position, event, weight, called_from);
     }
 
     fn end(&mut self, run: Run<'_>) {
@@ -132,6 +140,7 @@ impl<'p> PartialPathCollector<'p> {
             .annotated()
             .map(|(module, map)| (module, ModuleInstances::new(map)));
         Self {
+            program,
             weights,
             part: None,
             modules: modules.collect(),
@@ -141,7 +150,7 @@ impl<'p> PartialPathCollector<'p> {
         }
     }
 
-    fn note(&mut self, position: Position, event: Event, weight: f32) {
+    fn note(&mut self, position: Position, event: Event, weight: f32, called_from: Option<Site>) {
         let Self {
             modules, walks, store, ..
         } = self;
@@ -162,6 +171,9 @@ impl<'p> PartialPathCollector<'p> {
                 walks.group.push(block);
             }
             Event::Entered { frame } => {
+                walks.flush_pending(modules, store);
+                store.weight = weight;
+                walks.call_from(called_from);
                 let entered = Frame {
                     is_fresh: true,
                     activations: Vec::new(),

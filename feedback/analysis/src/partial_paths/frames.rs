@@ -6,6 +6,7 @@ use super::store::{ObservationSink, Store};
 use super::walk::Activation;
 use crate::decode::{FrameId, Position};
 use crate::iterations::PassedPath;
+use crate::program::Site;
 use pleach_annotate::id::BlockIndex;
 use pleach_annotate::map::{AddressMap, InlineInstanceIndex};
 use pleach_annotate::probe::Address;
@@ -86,6 +87,15 @@ impl Walks {
             cfg_hash: function.hash,
             before: caller.activation.latest(MAX_BEFORE)?.to_vec(),
         })
+    }
+
+    /// A call from this block, if it is known: inlined code that control was in before has ended.
+    pub fn call_from(&mut self, site: Option<Site>) {
+        if let (Some((_, last_module, last)), Some((module, instance, _))) = (&mut self.last, site)
+            && *last_module == module
+        {
+            *last = instance;
+        }
     }
 
     pub fn flush_pending(&mut self, modules: &mut FxHashMap<ModuleId, ModuleInstances<'_>>, store: &mut Store) {

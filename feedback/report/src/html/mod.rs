@@ -22,6 +22,7 @@ pub mod rows;
 use super::diff::Diff;
 use super::frequency::Unit;
 use super::lines::SourceFiles;
+use super::names::demangled_within;
 use super::summary::BuildSummary;
 use assembly::Assembly;
 use call_tree::CallTree;
@@ -114,7 +115,7 @@ impl HtmlReport {
             details,
             calls,
             files,
-            summary: inputs.summary.cloned(),
+            summary: inputs.summary.cloned().map(demangled_remarks),
             against: inputs.against.cloned(),
         }
     }
@@ -123,6 +124,13 @@ impl HtmlReport {
     pub fn to_json(&self) -> serde_json::Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
+}
+
+fn demangled_remarks(mut summary: BuildSummary) -> BuildSummary {
+    for remark in summary.functions.iter_mut().flat_map(|f| &mut f.remarks) {
+        remark.text = demangled_within(&remark.text).into_owned();
+    }
+    summary
 }
 
 /// A function with its graph.

@@ -1,7 +1,7 @@
 //! Tables of what `flags use` did, for people.
 
 use super::{BuildSummary, FunctionSummary, OptimisationCounts, Totals};
-use crate::names::{Names, meant};
+use crate::names::{Names, demangled_within, meant};
 use crate::paths::cut;
 use crate::paths_text::with_unit;
 use crate::tables::{grouped, table, without_padding};
@@ -172,7 +172,12 @@ impl FunctionSummary {
         let _ = writeln!(out, "{}", self.shown(names));
         for remark in &self.remarks {
             let sign = if remark.done { '+' } else { '-' };
-            let _ = writeln!(out, "  {sign} {}", remark.text);
+            let text = if names.mangled {
+                remark.text.as_str().into()
+            } else {
+                demangled_within(&remark.text)
+            };
+            let _ = writeln!(out, "  {sign} {text}");
         }
         if self.done.inlined > 0 {
             let _ = writeln!(out, "  + {} inlined into it", with_unit(self.done.inlined, "call"));
