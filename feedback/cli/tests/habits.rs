@@ -198,18 +198,37 @@ fn a_profile_is_printed_as_text_and_read_back() {
 #[test]
 fn every_command_shows_an_example() {
     let dir = folder("help");
-    let all = stdout(&pleach(&["--help"], &dir));
-    let commands = all.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
-    let names: Vec<&str> = commands
-        .lines()
-        .filter_map(|line| line.split_whitespace().next())
+    let commands_of = |help: &str| -> Vec<String> {
+        let commands = help.split("Commands:\n").nth(1).unwrap_or_default();
+        let commands = commands.split("\n\n").next().unwrap_or_default();
+        // Descriptions of several lines go on further to the right.
+        let lines = commands
+            .lines()
+            .filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+        let names = lines.filter_map(|line| line.split_whitespace().next());
+        names.filter(|name| *name != "help").map(str::to_owned).collect()
+    };
+    let mut commands: Vec<Vec<String>> = commands_of(&stdout(&pleach(&["--help"], &dir)))
+        .into_iter()
+        .map(|name| vec![name])
         .collect();
-    assert!(names.len() > 15, "{names:?}");
-    for command in names.into_iter().filter(|name| *name != "help") {
-        let help = stdout(&pleach(&[command, "--help"], &dir));
+    assert!(commands.len() > 15, "{commands:?}");
+    let mut seen = 0;
+    while let Some(command) = commands.pop() {
+        let mut words: Vec<&str> = command.iter().map(String::as_str).collect();
+        words.push("--help");
+        let help = stdout(&pleach(&words, &dir));
+        let words = command.join(" ");
         let example = help
             .lines()
-            .any(|line| line.trim_start().contains(&format!("pleach {command}")) && line.starts_with("  "));
-        assert!(example, "{command}: {help}");
+            .any(|line| line.starts_with("  ") && line.contains(&format!("pleach {words}")));
+        assert!(example, "{words}: {help}");
+        commands.extend(
+            commands_of(&help)
+                .into_iter()
+                .map(|name| [command.clone(), vec![name]].concat()),
+        );
+        seen += usize::from(command.len() > 1);
     }
+    assert!(seen >= 6, "{seen} commands of commands");
 }

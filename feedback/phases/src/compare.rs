@@ -31,8 +31,8 @@ const TESTS: f64 = 24.0;
 /// Why two samples differ (section 4.3).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Cause {
-    /// Code is executed that was not before.
-    NewCode,
+    /// Most of it begins at branches that the earlier sample does not have.
+    OtherCode,
     /// Branches that were executed before now lead elsewhere.
     Direction,
     /// The traces are known; others dominate.
@@ -45,7 +45,7 @@ impl Cause {
     /// As reports name it.
     pub fn name(self) -> &'static str {
         match self {
-            Self::NewCode => "new code",
+            Self::OtherCode => "other code",
             Self::Direction => "direction",
             Self::Dominance => "dominance",
             Self::Behaviour => "behaviour",
@@ -255,9 +255,9 @@ pub fn cause(earlier: &Sample<'_>, later: &Sample<'_>, comparison: &Comparison) 
         };
         excess[kind] += share(later, trace) - before;
     }
-    let [new_code, direction, dominance] = excess;
-    if new_code >= direction && new_code >= dominance {
-        Cause::NewCode
+    let [other_code, direction, dominance] = excess;
+    if other_code >= direction && other_code >= dominance {
+        Cause::OtherCode
     } else if direction >= dominance {
         Cause::Direction
     } else {

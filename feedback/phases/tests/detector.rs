@@ -119,7 +119,7 @@ fn causes() {
         })
     };
     let new = cause(kind(0, 0.0), kind(1000, 0.0));
-    assert_eq!(new, Some("new code"));
+    assert_eq!(new, Some("other code"));
     // Traces 2n and 2n + 1 have one start.
     let (even, odd) = (kind(0, 0.0), kind(40, 0.0));
     let renamed = |kind: Kind, by: u32, time: u64, generator: &mut Generator| {

@@ -25,7 +25,7 @@ function showAgainst(main) {
   const table = (rows, label, more) => (rows.length > 0 ? new Table({ rows, label, columns: [...columns, ...more], sort: 0 }).element : note(`No ${label}.`));
   show(main, h("h2", {}, "Changes"),
     h("p", {}, `Shares of path executions whose 90 % intervals before and after have nothing in common: ${grouped(against.functions.length)} of ${grouped(against.compared[0])} functions and ${grouped(against.paths.length)} of ${grouped(against.compared[1])} paths.`),
-    against.changed_functions > 0 && note(`${grouped(against.changed_functions)} functions have other control flow in each: the two are of different builds.`),
+    against.changed_functions > 0 && note(`${against.changed_functions === 1 ? "1 function has" : `${grouped(against.changed_functions)} functions have`} other control flow in each: the two are of different builds.`),
     h("h3", {}, "Functions"), table(against.functions, "changed functions", []),
     h("h3", {}, "Paths"), table(against.paths, "changed paths", [{ name: "path", title: PATH_LEGEND, left: true, key: text, cell: (each) => h("span", { title: blocksText(each) }, text(each)) }]));
 }

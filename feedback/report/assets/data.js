@@ -66,6 +66,17 @@ function oftenInWords(count, atLeast = 0) {
   return atLeast > 0 ? `at least ${grouped(atLeast)} ${atLeast === 1 ? "execution" : "executions"}` : "no executions";
 }
 
+/// The calls of all functions.
+let allCalls = null;
+
+/// As `pleach report` counts calls: of a sampled profile, shares of the calls of all functions.
+const callsName = () => (DATA.overview.exact ? "calls" : "call share");
+
+function callsOf(row) {
+  allCalls ??= sum(DATA.functions.map((each) => each.calls));
+  return often(row.calls, 0, allCalls);
+}
+
 const range = (low, high) => `${(low * 100).toFixed(2)}–${(high * 100).toFixed(2)} %`;
 
 const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);

@@ -26,7 +26,7 @@ function facts(row, detail) {
   return h("dl.facts", {},
     fact("share of IR instructions", percent(row.share)),
     row.path_share && fact("share of path executions", percent(row.path_share[0]), h("small", {}, ` ${range(row.path_share[1], row.path_share[2])}`)),
-    fact(DATA.overview.exact ? "calls" : "calls, of all block executions", often(row.calls)),
+    fact(callsName(), callsOf(row)),
     fact("paths", grouped(row.paths)),
     detail && row.mispredicted !== undefined && fact("mispredicted", percent(row.mispredicted)),
     fact("blocks", stateBar(row.states), h("small", {}, STATES.map((state, at) => row.states[at] > 0 && ` ${state.sign} ${row.states[at]} ${state.name}`))));

@@ -25,7 +25,7 @@ function functionColumns() {
     { name: "place", title: "Source file and line", left: true, narrow: true, key: place, cell: (row) => place(row) },
     { name: "path share", title: "Share of the executions of all paths", key: (row) => row.path_share?.[0], cell: (row) => (row.path_share ? percent(row.path_share[0]) : "") },
     { name: "90 % interval", title: "90 % interval of the path share; sorted by its width", key: (row) => row.path_share && row.path_share[2] - row.path_share[1], cell: (row) => (row.path_share ? range(row.path_share[1], row.path_share[2]) : "") },
-    { name: "calls", title: "Executions of the entry; of a sampled profile as a share of all block executions", key: (row) => row.calls, cell: (row) => often(row.calls) },
+    { name: callsName(), title: "Executions of the entry; of a sampled profile as a share of the calls of all functions", key: (row) => row.calls, cell: callsOf },
     { name: "paths", title: "Paths with samples", key: (row) => row.paths, cell: (row) => grouped(row.paths) },
     { name: "mispredicted", title: "Mispredicted share of its branches", key: (row) => row.mispredicted, cell: (row) => (row.mispredicted === undefined ? "" : percent(row.mispredicted)) },
     { name: "coverage", title: "Share of blocks that are proved to have been executed", key: covered, cell: (row) => [stateBar(row.states), h("span.of", {}, ` ${row.states[0]}/${sum(row.states)}`)] },

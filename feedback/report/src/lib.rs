@@ -49,6 +49,7 @@ pub mod profile_text;
 mod ranges;
 pub mod sequences;
 pub mod show;
+pub mod source_json;
 pub mod source_paths;
 pub mod summary;
 mod tables;

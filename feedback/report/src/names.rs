@@ -40,12 +40,12 @@ impl Names {
 
 /// A demangled name without template arguments and return type: `f<…>` for `void f<int, char>`.
 fn without_arguments(name: &str) -> String {
-    // `operator<`, `operator bool`: what follows belongs to the name.
-    if name.contains("operator") {
-        return name.to_owned();
-    }
     let (mut out, mut depth) = (String::new(), 0_u32);
-    for letter in name.chars() {
+    for (at, letter) in name.char_indices() {
+        // `operator<`, `operator bool`: what follows belongs to the name.
+        if depth == 0 && is_operator(&name[at..]) && !out.ends_with(is_in_identifier) {
+            return out + &name[at..];
+        }
         match letter {
             '<' if depth == 0 && !out.is_empty() && !out.ends_with(':') => {
                 out += "<…>";
@@ -60,6 +60,16 @@ fn without_arguments(name: &str) -> String {
         }
     }
     out
+}
+
+/// Whether a name begins with the word `operator`.
+fn is_operator(name: &str) -> bool {
+    let rest = name.strip_prefix("operator");
+    rest.is_some_and(|rest| !rest.starts_with(is_in_identifier))
+}
+
+fn is_in_identifier(letter: char) -> bool {
+    letter.is_alphanumeric() || letter == '_'
 }
 
 /// A C++ or Rust name in the form of its source. Other names stay as they are.
@@ -331,6 +341,13 @@ mod tests {
         assert_eq!(short("(anonymous namespace)::f(int)"), "(anonymous namespace)::f");
         assert_eq!(short("<alloc::string::String>::push"), "<alloc::string::String>::push");
         assert_eq!(short("a::operator<(a)"), "a::operator<(a)");
+        assert_eq!(
+            short("std::list<char, int>::operator[](long)"),
+            "std::list<…>::operator[]"
+        );
+        assert_eq!(short("a<int>::operator bool()"), "a<…>::operator bool");
+        assert_eq!(short("bool std::operator==<char>(a)"), "std::operator==<char>");
+        assert_eq!(short("my_operator<int>()"), "my_operator<…>");
         assert_eq!(Names::default().called(CPP), "Parser::next");
     }
 

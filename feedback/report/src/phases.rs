@@ -53,7 +53,7 @@ pub struct SpanRow {
     pub is_known: bool,
     /// Whether the phase predicted enough intervals to act on it.
     pub is_stable: bool,
-    /// What is different from the span before: `new code`, `direction`, `dominance` or `behaviour`.
+    /// What is different from the span before: `other code`, `direction`, `dominance` or `behaviour`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<&'static str>,
     /// Share of the time in the branch traces that became more frequent, in the span before.
@@ -369,7 +369,7 @@ impl PhaseLines {
     }
 }
 
-/// `new code: 98.20 % of the time (0.10 % in the phase before)`.
+/// `other code: 98.20 % of the time (0.10 % in the phase before)`.
 fn why(cause: &str, before: f64, after: f64) -> String {
     match cause {
         "behaviour" => "behaviour: the same code, at another speed".to_owned(),
@@ -385,7 +385,7 @@ fn seconds(seconds: f64) -> String {
     format!("{seconds:.2} s")
 }
 
-/// `new code: 98.20 % of the time (0.10 % in the phase before); seen before as phase 1`.
+/// `other code: 98.20 % of the time (0.10 % in the phase before); seen before as phase 1`.
 fn began_by(span: &SpanRow) -> String {
     let mut text = match (span.cause, span.before, span.after) {
         (Some(cause), Some(before), Some(after)) => why(cause, before, after),
@@ -588,7 +588,7 @@ mod tests {
         Timeline {
             spans: vec![
                 span(1, 0, None, false),
-                span(2, 1, change(Cause::NewCode, 0.001, 0.982), false),
+                span(2, 1, change(Cause::OtherCode, 0.001, 0.982), false),
                 span(1, 2, change(Cause::Behaviour, 0.4, 0.5), true),
             ],
             phases: vec![phase(1, 2, true), phase(2, 1, false)],
@@ -636,7 +636,7 @@ mod tests {
         assert_eq!(of(0, 1), ("bb", 0.4, Some(0.25), true));
         assert_eq!(of(1, 1), ("bb", 0.25, Some(0.4), false));
         let json: serde_json::Value = serde_json::from_str(&report.to_json().expect("JSON")).expect("JSON");
-        assert_eq!(json["spans"][1]["cause"], "new code");
+        assert_eq!(json["spans"][1]["cause"], "other code");
         assert_eq!(json["spans"][0].get("cause"), None);
         assert_eq!(json["phases"][0]["paths"][0]["end"], "exit");
     }

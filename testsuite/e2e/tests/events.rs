@@ -284,10 +284,7 @@ fn what_cannot_be_recorded_is_told_before_the_run_where_that_is_known() {
         "{text}"
     );
     let (_, text) = failure(Command::new(pleach()).args(["paths", "--event"]).arg(&profile));
-    assert!(
-        text.contains("the profile has no events: record with --event"),
-        "{text}"
-    );
+    assert!(text.contains("the profile has no events: none occurred"), "{text}");
 }
 
 /// Forks, waits and ends as it would: context switches interrupt no system call.

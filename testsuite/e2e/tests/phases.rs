@@ -87,7 +87,7 @@ fn known_phases_are_found_where_they_are() {
             .args(["phases", "--interval", "60"])
             .arg(&profile),
     );
-    for shown in ["new code: ", "; seen before as phase ", "phases.c:", "sort", "◆"] {
+    for shown in ["other code: ", "; seen before as phase ", "phases.c:", "sort", "◆"] {
         assert!(text.contains(shown), "no {shown}: {text}");
     }
     let blocks = stdout(Command::new(pleach()).args(["phases", "--blocks"]).arg(&profile));

@@ -2,6 +2,7 @@
 
 use crate::support::*;
 use pleach_profile::file::ProfileFile;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -160,6 +161,30 @@ fn samples_are_shares_and_exact_counts_are_executions() {
     }
 }
 
+/// The same as JSON: files, functions and lines.
+fn for_scripts(json: &str) {
+    let json: Value = serde_json::from_str(json).expect("JSON");
+    assert_eq!(json["pleach"]["command"], "source");
+    let files = json["files"].as_array().expect("files");
+    let mix = files
+        .iter()
+        .find(|file| file["path"].as_str().is_some_and(|path| path.ends_with("/mix.c")));
+    let mix = mix.expect("the library's source");
+    let share = |of: &Value| of["frequency"]["share"].as_f64().expect("a share");
+    let function = |name: &str| {
+        mix["functions"]
+            .as_array()
+            .and_then(|all| all.iter().find(|f| f["function"] == name))
+    };
+    assert!(function("mix").is_some_and(|f| f["first_line"] == 2 && f["covered"] == "proved" && share(f) > 0.1));
+    assert!(function("never").is_some_and(|f| share(f) == 0.0));
+    let lines = mix["lines"].as_array().expect("lines");
+    assert!(
+        lines.iter().any(|line| line["line"] == 2 && share(line) > 0.1),
+        "{lines:?}"
+    );
+}
+
 /// A shared library and a program that calls it, in files of their own.
 const LIBRARY: &str = "\
 __attribute__((noinline)) unsigned mix(unsigned x) {
@@ -217,6 +242,9 @@ fn executed_functions_are_shown_with_their_source() {
     assert!(pleach_on(&profile, &["source", "--all"]).contains("x + 1"));
     let one = stdout(Command::new(pleach()).arg("source").arg(&profile).arg("mix"));
     assert!(one.contains("x * 3") && !one.contains("main.c"), "{one}");
+    let one = stdout(Command::new(pleach()).arg("source").arg(&profile).arg("main"));
+    assert!(one.contains("main.c:\n") && !one.contains("stdlib.h:"), "{one}");
+    for_scripts(&pleach_on(&profile, &["source", "--json"]));
     // A library that was built again is told.
     std::fs::write(&mix, LIBRARY.replace("x * 3", "x * 7")).expect("written");
     stdout(

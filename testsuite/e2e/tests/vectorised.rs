@@ -14,7 +14,7 @@ fn vectorised_loops_have_the_iterations_of_the_source() {
         &[flags(&["annotate"]), vec!["-O2".to_owned()]].concat(),
         &[program("vectorised.c")],
     );
-    for (calls, length) in [("30000", 8.0), ("8000", 40.0)] {
+    for (calls, length) in [("600000", 8.0), ("160000", 40.0)] {
         let mut record = Command::new(pleach());
         record.args(["record", "--quiet", "--overhead", "50%", "-o"]);
         stdout(

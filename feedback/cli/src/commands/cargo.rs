@@ -46,11 +46,17 @@ pub struct Args {
 #[derive(Subcommand)]
 enum What {
     /// Build with identifiers of IR blocks in the code. The program runs at normal speed.
+    ///
+    ///   pleach cargo annotate build
+    #[command(verbatim_doc_comment)]
     Annotate {
         #[command(flatten)]
         cargo: CargoArgs,
     },
     /// Build with identifiers, run what cargo runs (run, test, bench), and record it as a profile.
+    ///
+    ///   pleach cargo record -o app.pleach run -- ARGS
+    #[command(verbatim_doc_comment)]
     Record {
         /// CPU time to spend on sampling, as a percentage of the program's: 1%, 0.5%.
         #[arg(long, default_value = "1%", value_parser = checked(percentage))]
@@ -65,6 +71,9 @@ enum What {
         cargo: CargoArgs,
     },
     /// Optimise with a recorded profile.
+    ///
+    ///   pleach cargo use app.pleach build
+    #[command(verbatim_doc_comment)]
     Use {
         /// A profile from `pleach cargo record`, `pleach record` or `pleach merge`.
         profile: PathBuf,

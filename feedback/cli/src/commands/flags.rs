@@ -31,6 +31,9 @@ pub struct Args {
 #[derive(Subcommand)]
 enum What {
     /// Attach identifiers of IR blocks to the emitted code; the program runs at normal speed.
+    ///
+    ///   clang -O2 $(pleach flags annotate) a.c b.c -o app
+    #[command(verbatim_doc_comment)]
     Annotate {
         /// Optimise with this profile, and annotate the optimised code: its recording is a second profile for `use`.
         #[arg(long, value_name = "PROFILE", conflicts_with = "anchor")]
@@ -41,9 +44,12 @@ enum What {
     Instrument(Instrument),
     /// Optimise with a recorded profile.
     ///
+    ///   clang -O2 $(pleach flags use app.pleach) a.c b.c -o app
+    ///
     /// If a program is slower than without: each optimisation can be turned off beside these flags, such as superblocks
     /// by `-Xclang -mllvm -Xclang -pleach-superblocks=0`, or by PLEACH_OPTIONS=-pleach-superblocks=0 in the environment.
     /// The guide lists them all.
+    #[command(verbatim_doc_comment)]
     Use {
         /// A profile from `pleach record` or `pleach merge`.
         profile: PathBuf,

@@ -7,10 +7,11 @@ mod places;
 
 use super::binaries::{Root, named_or_recorded};
 use super::inputs::{DEFAULT_PROFILE, ExcludeArgs, or_default, sampled};
-use super::output::print_report;
+use super::output::{print, print_report};
 use anyhow::{Result, bail};
 pub use listing::Listing;
 pub use places::Places;
+use pleach_report::envelope::enveloped;
 use pleach_report::estimated::NoSuchFunction;
 use pleach_report::listing::Style;
 use pleach_report::names::{Names, meant};
@@ -51,6 +52,9 @@ pub struct Args {
     system: bool,
     #[command(flatten)]
     exclude: ExcludeArgs,
+    /// Print JSON, for scripts: the same files, with all lines on which a block begins.
+    #[arg(long)]
+    json: bool,
 }
 
 impl Args {
@@ -96,6 +100,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         all: args.all,
         system: args.system,
     };
-    print_report(&listing.to_text(&profile, &Places::read(&binaries)?)?)?;
+    let places = Places::read(&binaries)?;
+    match args.json {
+        true => print(&enveloped("source", "files", &listing.to_json(&profile, &places)?))?,
+        false => print_report(&listing.to_text(&profile, &places)?)?,
+    }
     Ok(ExitCode::SUCCESS)
 }

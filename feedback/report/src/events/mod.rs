@@ -32,7 +32,9 @@ pub struct EventOptions {
 #[non_exhaustive]
 pub enum EventsError {
     /// The profile has no events.
-    #[error("the profile has no events: record with --event, such as `pleach record --event page-faults`")]
+    #[error(
+        "the profile has no events: none occurred, or it was recorded without --event (`pleach record --event page-faults`)"
+    )]
     None,
     /// It has others.
     #[error("the profile has no event {name}, but {}", known.join(", "))]

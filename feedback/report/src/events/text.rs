@@ -370,7 +370,7 @@ mod tests {
             };
             Events::new(profile, &options).expect_err("nothing").to_string()
         };
-        insta::assert_snapshot!(error(&Profile::default(), "x", None), @"the profile has no events: record with --event, such as `pleach record --event page-faults`");
+        insta::assert_snapshot!(error(&Profile::default(), "x", None), @"the profile has no events: none occurred, or it was recorded without --event (`pleach record --event page-faults`)");
         insta::assert_snapshot!(error(&profile(), "x", None), @"the profile has no event x, but allocations, page-faults");
         assert!(error(&profile(), "allocations", Some("pars")).contains("did you mean parse?"));
     }

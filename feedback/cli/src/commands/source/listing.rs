@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use pleach_profile::Profile;
 use pleach_report::lines::SourceFile;
 use pleach_report::listing::{Extent, Style};
+use pleach_report::source_json::source_json;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -30,33 +31,54 @@ impl Listing<'_> {
     /// The listing, with a legend.
     pub fn to_text(&self, profile: &Profile, places: &Places) -> Result<String> {
         let mut out = String::from(self.style.legend());
+        let extent = match (self.functions, self.all) {
+            ([], true) => Extent::All,
+            ([], false) => Extent::ExecutedFunctions(AROUND),
+            _ => Extent::Blocks(AROUND),
+        };
+        for (path, file) in self.chosen(profile, places)? {
+            self.add(&path, &file, extent, &mut out);
+        }
+        Ok(out)
+    }
+
+    /// The same files for scripts, with all lines on which a block begins.
+    pub fn to_json(&self, profile: &Profile, places: &Places) -> Result<String> {
+        Ok(source_json(&self.chosen(profile, places)?)?)
+    }
+
+    /// The files that are listed, those of each named function by themselves.
+    fn chosen(&self, profile: &Profile, places: &Places) -> Result<Vec<(PathBuf, SourceFile)>> {
+        let mut chosen = Vec::new();
         if self.functions.is_empty() {
-            let lines = places.lines(profile, |_| true)?;
-            let extent = if self.all {
-                Extent::All
-            } else {
-                Extent::ExecutedFunctions(AROUND)
-            };
-            let listed = lines.files.iter().filter(|(_, file)| self.all || is_executed(file));
-            let (system, own): (Vec<_>, Vec<_>) = listed.partition(|(path, _)| !self.system && is_system(path));
-            for (path, file) in own {
-                self.add(path, file, extent, &mut out);
-            }
-            if !system.is_empty() {
-                let files = plural(system.len(), "file");
-                eprintln!("pleach: note: {files} of the system and the compiler left out: --system shows them");
-            }
+            let files = places.lines(profile, |_| true)?.files.into_iter();
+            let listed = files.filter(|(_, file)| self.all || is_executed(file)).collect();
+            self.choose(listed, &mut chosen);
         }
         for function in self.functions {
             if !profile.functions.iter().any(|f| f.name == *function) {
                 bail!("the profile has no function {function}: `pleach coverage` lists those that were executed");
             }
-            let lines = places.lines(profile, |name| name == function)?;
-            for (path, file) in &lines.files {
-                self.add(path, file, Extent::Blocks(AROUND), &mut out);
+            let files = places.lines(profile, |name| name == function)?.files;
+            if files.keys().all(|path| is_system(path)) {
+                // It is the system's own.
+                chosen.extend(files);
+            } else {
+                self.choose(files.into_iter().collect(), &mut chosen);
             }
         }
-        Ok(out)
+        Ok(chosen)
+    }
+
+    /// Adds files, without those of the system if these are not wanted.
+    fn choose(&self, files: Vec<(PathBuf, SourceFile)>, chosen: &mut Vec<(PathBuf, SourceFile)>) {
+        let is_left_out = |path: &Path| !self.system && is_system(path);
+        let (system, own): (Vec<_>, Vec<_>) = files.into_iter().partition(|(path, _)| is_left_out(path));
+        chosen.extend(own);
+        if !system.is_empty() {
+            let files = plural(system.len(), "file");
+            eprintln!("pleach: note: {files} of the system and the compiler left out: --system shows them");
+        }
     }
 
     fn add(&self, path: &Path, file: &SourceFile, extent: Extent, out: &mut String) {
