@@ -11,7 +11,7 @@ use gimli::{AttributeValue, DwAt, EndianSlice, LittleEndian, UnitOffset, constan
 use object::{Object, ObjectSection};
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 type Slice<'d> = EndianSlice<'d, LittleEndian>;
 type Unit<'d> = gimli::Unit<Slice<'d>>;
@@ -110,7 +110,7 @@ impl Sources {
     fn add_unit(&mut self, dwarf: &Dwarf<'_>, unit: &Unit<'_>) -> gimli::Result<()> {
         let text = |slice: Slice<'_>| slice.to_string_lossy().into_owned();
         let folder = folder_of(unit);
-        let compiled = Path::new(&folder).join(unit.name.map(text).unwrap_or_default());
+        let compiled = plain(&Path::new(&folder).join(unit.name.map(text).unwrap_or_default()));
         // Declarations: a definition refers to its declaration and has no name of its own, nor a file if it is the same.
         let mut known: HashMap<UnitOffset, (String, Option<PathBuf>)> = HashMap::new();
         let mut entries = unit.entries();
@@ -205,13 +205,37 @@ fn path_of(dwarf: &Dwarf<'_>, unit: &Unit<'_>, index: u64, folder: &str) -> Opti
         path.push(text(directory)?);
     }
     path.push(text(file.path_name())?);
-    // Without `.` between folders.
-    Some(path.components().collect())
+    Some(plain(&path))
+}
+
+/// A path without `.` and `..` between folders, so that a file has one name however it was found.
+fn plain(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for component in path.components() {
+        let is_below = matches!(out.components().next_back(), Some(Component::Normal(_)));
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir if is_below => {
+                out.pop();
+            }
+            other => out.push(other),
+        }
+    }
+    out
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{is_unified, unified_name};
+    use super::{is_unified, plain, unified_name};
+    use std::path::{Path, PathBuf};
+
+    #[test]
+    fn a_file_has_one_name() {
+        let plain = |path: &str| plain(Path::new(path));
+        assert_eq!(plain("/app/build/../src/./a.c"), PathBuf::from("/app/src/a.c"));
+        assert_eq!(plain("../../a.c"), PathBuf::from("../../a.c"));
+        assert_eq!(plain("./a.c"), PathBuf::from("a.c"));
+    }
 
     #[test]
     fn variants_of_constructors_are_declared_once() {

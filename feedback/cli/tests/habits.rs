@@ -7,6 +7,8 @@ use pleach_profile::{FunctionProfile, Profile, Provenance};
 use pleach_store::{write_counts, write_profile};
 use serde_json::Value;
 use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use support::{cfg, counts, error, folder, pleach, stderr, stdout};
 
 /// Functions of two blocks in a row.
@@ -231,4 +233,51 @@ fn every_command_shows_an_example() {
         seen += usize::from(command.len() > 1);
     }
     assert!(seen >= 6, "{seen} commands of commands");
+}
+
+/// What a command prints on a terminal of so many columns, without colours.
+fn on_a_terminal(columns: usize, args: &str, folder: &Path) -> String {
+    // `script` (util-linux) gives the command a terminal.
+    let command = format!(
+        "stty rows 50 cols {columns}; exec {} {args}",
+        env!("CARGO_BIN_EXE_pleach")
+    );
+    let status = Command::new("script")
+        .args(["--quiet", "--return", "--command", &command, "typescript"])
+        .current_dir(folder)
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .status()
+        .expect("`script` runs");
+    assert!(status.success());
+    let text = fs::read_to_string(folder.join("typescript")).unwrap();
+    let lines = text.lines().filter(|line| !line.starts_with("Script "));
+    lines.flat_map(|line| [line.trim_end_matches('\r'), "\n"]).collect()
+}
+
+#[test]
+fn tables_fit_the_terminal() {
+    let dir = folder("terminal");
+    let name = "_ZN7grammar6parserIcNS_5statsEE10expressionERKNS_5tokenEjb";
+    write_profile(&dir.join("a.pleach"), &profile(&[(name, 60), ("g", 40)])).unwrap();
+    for columns in [80, 200] {
+        for command in ["report", "show", "coverage"] {
+            let text = on_a_terminal(columns, &format!("{command} a.pleach --no-pager"), &dir);
+            let tables = text
+                .lines()
+                .filter(|line| line.starts_with("  ") || line.starts_with('─'));
+            let widest = tables.map(|line| line.chars().count()).max();
+            assert!(widest <= Some(columns), "{command}, {columns}: {widest:?}\n{text}");
+            // The name is cut in the middle where there is no room for it.
+            let whole = "grammar::parser<char, grammar::stats>::expression(grammar::token const&, unsigned int, bool)";
+            let has_names = command != "coverage";
+            assert_eq!(
+                text.contains(whole),
+                has_names && columns == 200,
+                "{command}, {columns}\n{text}"
+            );
+            assert_eq!(text.contains("t, bool)"), has_names, "{command}, {columns}\n{text}");
+        }
+    }
 }

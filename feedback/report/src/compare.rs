@@ -7,7 +7,8 @@
 use super::flows::{Flows, FunctionFlow, FunctionKey, changed_functions};
 use super::names::Names;
 use super::paths_text::with_unit;
-use super::tables::{grouped, percent, table, without_padding};
+use super::table::table;
+use super::tables::{grouped, percent, without_padding};
 use pleach_annotate::manifest::Anchor;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -154,7 +155,7 @@ impl Overlap {
                 "second",
                 "function",
             ];
-            let mut rows = table(&header, ..5);
+            let mut rows = table(&header, ..5).fitting(names);
             for f in &self.functions {
                 rows.add_row([
                     percent(f.path_difference.max(f.block_difference)),

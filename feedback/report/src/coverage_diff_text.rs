@@ -5,7 +5,8 @@ use super::coverage_diff::{CoverageDiff, Difference, Direction, FunctionDifferen
 use super::names::Names;
 use super::paths_text::with_unit;
 use super::ranges::{ranges, ranges_to_text};
-use super::tables::{grouped, table, without_padding};
+use super::table::table;
+use super::tables::{grouped, without_padding};
 use std::fmt::Write;
 
 /// Number of ranges of a function's blocks or lines that are printed.
@@ -19,7 +20,7 @@ impl CoverageDiff {
         let [a, b] = profiles;
         let mut out = format!("A: {a}\nB: {b}\n\n");
         let states = State::ALL.map(|state| format!("{} in B", state.name()));
-        let mut matrix = table(&["blocks", &states[0], &states[1], &states[2]], 1..);
+        let mut matrix = table(&["blocks", &states[0], &states[1], &states[2]], 1..).fitting(names);
         for (state, row) in State::ALL.into_iter().zip(&self.blocks) {
             let row = row.map(grouped);
             matrix.add_row([&[format!("{} in A", state.name())], &row[..]].concat());
@@ -94,7 +95,9 @@ fn list([this, other]: [&str; 2], difference: &Difference, names: &Names, out: &
     let whole = format!("function in {other}");
     let has_lines = difference.functions.iter().any(|f| f.lines.is_some());
     let place = if has_lines { "lines" } else { "block numbers" };
-    let mut rows = table(&[&executions, "blocks", "of", "function", &whole, place], ..3);
+    let mut rows = table(&[&executions, "blocks", "of", "function", &whole, place], ..3)
+        .fitting(names)
+        .with_texts(&[&whole, place]);
     for row in &difference.functions {
         let whole = match row.in_other {
             true => row.other.name(),

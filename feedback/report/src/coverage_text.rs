@@ -2,7 +2,8 @@
 
 use super::coverage::{CoverageReport, FunctionRow, Tally};
 use super::names::Names;
-use super::tables::{grouped, table, without_padding};
+use super::table::table;
+use super::tables::{grouped, without_padding};
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -20,7 +21,7 @@ impl CoverageReport {
     /// For people: the totals, and at most `top` functions, those with executed blocks first.
     pub fn to_text(&self, top: Option<usize>, names: &Names) -> String {
         let mut out = String::new();
-        let mut totals = table(&[&["", "all"], &STATES[..]].concat(), 1..);
+        let mut totals = table(&[&["", "all"], &STATES[..]].concat(), 1..).fitting(names);
         let mut total = |what: &str, tally: &Tally| {
             totals.add_row([&[what.to_owned(), grouped(tally.all)], &cells(tally)[..]].concat());
         };
@@ -47,7 +48,7 @@ impl CoverageReport {
             return;
         }
         let shown = all.min(top.unwrap_or(usize::MAX));
-        let mut rows = table(&[&["blocks"], &STATES[..], &["function"]].concat(), ..7);
+        let mut rows = table(&[&["blocks"], &STATES[..], &["function"]].concat(), ..7).fitting(names);
         let functions = || self.functions.iter().chain(&self.not_executed);
         let mut of_name: HashMap<&str, usize> = HashMap::new();
         functions().for_each(|row| *of_name.entry(&row.function).or_default() += 1);

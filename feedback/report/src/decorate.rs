@@ -13,8 +13,11 @@ const GREEN_SHARE: f64 = 0.5;
 /// Columns of a bar for 100 %.
 const BAR_COLUMNS: usize = 10;
 
-/// Headers of tables in bold; the share that a row begins with in colour and with a bar beside it.
-pub fn decorated(text: &str) -> String {
+/// Columns by which [`decorated`] makes a table wider.
+pub const BAR_ROOM: usize = BAR_COLUMNS + 1;
+
+/// Headers of tables in bold; the share that a row begins with in colour, and with a bar beside it if they are wanted.
+pub fn decorated(text: &str, has_bars: bool) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let is_rule = |at: usize| {
         lines
@@ -32,20 +35,20 @@ pub fn decorated(text: &str) -> String {
         }
         // A table ends with an empty line, or with the text.
         let rows = lines[at..].iter().take_while(|line| !line.is_empty()).count();
-        table(&lines[at..at + rows], &mut out);
+        table(&lines[at..at + rows], has_bars, &mut out);
         at += rows;
     }
     out
 }
 
 /// A header, a rule, and rows.
-fn table(lines: &[&str], out: &mut String) {
+fn table(lines: &[&str], has_bars: bool, out: &mut String) {
     let column = lines
         .iter()
         .skip(2)
         .find_map(|line| first_share(line))
         .map(|(_, end, _)| end);
-    let room = column.map_or(0, |_| BAR_COLUMNS + 1);
+    let room = if has_bars && column.is_some() { BAR_ROOM } else { 0 };
     for (number, line) in lines.iter().enumerate() {
         // The first cells are right-aligned, so they end in the same column.
         let split = column.map_or(line.len(), |column| byte_of_column(line, column));
@@ -56,7 +59,12 @@ fn table(lines: &[&str], out: &mut String) {
             (_, Some((_, end, share))) if Some(end) == column => {
                 let colour = colour_of(share);
                 let end = if colour.is_empty() { "" } else { PLAIN };
-                format!("{colour}{first}{end} {}{rest}", bar(share))
+                let bar = if has_bars {
+                    format!(" {}", bar(share))
+                } else {
+                    String::new()
+                };
+                format!("{colour}{first}{end}{bar}{rest}")
             }
             _ => format!("{first}{:room$}{rest}", ""),
         };
@@ -98,7 +106,8 @@ fn bar(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tables::{percent, table, without_padding};
+    use crate::table::table;
+    use crate::tables::{percent, without_padding};
 
     fn plain(text: &str) -> String {
         [BOLD, RED, GREEN, PLAIN]
@@ -114,7 +123,7 @@ mod tests {
         }
         rows.add_row(["", "others"]);
         let text = without_padding(&format!("about\n\n{rows}\n\nthe end\n"));
-        let decorated = decorated(&text);
+        let decorated = decorated(&text, true);
         insta::assert_snapshot!(plain(&decorated), @r"
         about
 
@@ -129,6 +138,9 @@ mod tests {
         ");
         assert!(decorated.contains(&format!("{RED}  62.50 %{PLAIN}")) && decorated.contains(BOLD));
         assert!(decorated.contains(&format!("{GREEN}   1.00 %{PLAIN}")));
+        let without_bars = super::decorated(&text, false);
+        assert_eq!(plain(&without_bars), text);
+        assert!(without_bars.contains(&format!("{RED}  62.50 %{PLAIN}")));
     }
 
     #[test]
@@ -136,7 +148,7 @@ mod tests {
         let mut rows = table(&["block", "count"], 0..);
         rows.add_row(["0", "12"]);
         let text = without_padding(&format!("{rows}\n"));
-        assert_eq!(plain(&decorated(&text)), text);
-        assert_eq!(decorated("no table\n"), "no table\n");
+        assert_eq!(plain(&decorated(&text, true)), text);
+        assert_eq!(decorated("no table\n", true), "no table\n");
     }
 }

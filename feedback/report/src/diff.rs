@@ -12,7 +12,8 @@ use super::names::Names;
 use super::paths::{cut, ending};
 use super::paths_text::with_unit;
 use super::source_paths::{Graphs, SourceNames, distinct};
-use super::tables::{grouped, percent, percent_range, table, without_padding};
+use super::table::table;
+use super::tables::{grouped, percent, percent_range, without_padding};
 use pleach_annotate::id::BlockIndex;
 use pleach_annotate::manifest::Anchor;
 use pleach_ball_larus::{Path, Start};
@@ -195,7 +196,7 @@ impl Diff {
             "function",
         ];
         if !self.functions.is_empty() {
-            let mut rows = table(&header, ..5);
+            let mut rows = table(&header, ..5).fitting(names);
             for f in &self.functions {
                 let [change, before, ib, after, ia] = cells(f.change, f.before, f.after);
                 rows.add_row([change, before, ib, after, ia, names.shown(&f.function)]);
@@ -205,7 +206,9 @@ impl Diff {
             let _ = writeln!(out);
         }
         if !self.paths.is_empty() {
-            let mut rows = table(&[&header[..], &["path"]].concat(), ..5);
+            let mut rows = table(&[&header[..], &["path"]].concat(), ..5)
+                .fitting(names)
+                .with_texts(&["path"]);
             let paths = self.paths.iter().map(|p| {
                 let context = sources.and_then(|(_, graphs)| graphs.get(&p.key));
                 (context, vec![&p.path])

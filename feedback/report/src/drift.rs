@@ -20,7 +20,8 @@ use super::flows::{Flows, Interval};
 use super::names::Names;
 use super::paths::cut;
 use super::paths_text::with_unit;
-use super::tables::{grouped, percent, percent_range, table, without_padding};
+use super::table::table;
+use super::tables::{grouped, percent, percent_range, without_padding};
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
 use pleach_annotate::manifest::Anchor;
@@ -233,7 +234,9 @@ impl Drift {
     pub fn to_text(&self, names: &Names) -> String {
         let mut out = String::new();
         let _ = writeln!(out, "{}\n", self.verdict);
-        let mut rows = table(&["share", "of the new profile's executions"], ..1);
+        let mut rows = table(&["share", "of the new profile's executions"], ..1)
+            .fitting(names)
+            .with_texts(&["of the new profile's executions"]);
         for reason in Reason::ALL {
             if let Some(&share) = self.reasons.get(&reason) {
                 rows.add_row([percent(share), reason.text().to_owned()]);
@@ -262,7 +265,9 @@ impl Drift {
         let [old, new] = self.bursts.map(grouped);
         let _ = writeln!(out, "bursts: {old} old, {new} new");
         if !self.functions.is_empty() {
-            let mut rows = table(&["misled", "executions", "function", "main reason"], ..2);
+            let mut rows = table(&["misled", "executions", "function", "main reason"], ..2)
+                .fitting(names)
+                .with_texts(&["main reason"]);
             for f in &self.functions {
                 let reason = f.reason.text().to_owned();
                 rows.add_row([percent(f.misled), percent(f.share), names.shown(&f.function), reason]);

@@ -5,7 +5,8 @@ use super::names::{Names, meant};
 use super::paths::{PathRow, PathsOptions, array, cut, ending, hint};
 use super::paths_text::with_unit;
 use super::source_paths::{PathContext, SourceNames, distinct};
-use super::tables::{grouped, percent, percent_range, table, without_padding};
+use super::table::table;
+use super::tables::{grouped, percent, percent_range, without_padding};
 use pleach_annotate::manifest::Anchor;
 use pleach_profile::path_profile::HOT_SHARE;
 use pleach_profile::{EstimatedPath, FunctionProfile, Profile};
@@ -122,7 +123,7 @@ impl<'p> EstimatedPaths<'p> {
             if self.is_exact {
                 header.insert(3, "count");
             }
-            let mut rows = table(&header, ..header.len() - 2);
+            let mut rows = table(&header, ..header.len() - 2).fitting(names).with_texts(&["path"]);
             let mut add = |mut row: Vec<String>, count: f64| {
                 if self.is_exact {
                     row.insert(3, grouped(count.round()));

@@ -1,6 +1,7 @@
 //! The report of `pleach evaluate`.
 
-use super::tables::{grouped, table, without_padding};
+use super::table::table;
+use super::tables::{grouped, without_padding};
 use pleach_analysis::evaluate::Evaluation;
 use pleach_analysis::evaluate::figures::{FIGURES, Kind};
 

@@ -7,7 +7,8 @@ use super::paths::{cut, ending};
 use super::paths_text::with_unit;
 use super::show::Graphs;
 use super::source_paths::{PathContext, SourceNames, distinct};
-use super::tables::{grouped, percent, percent_range, table, without_padding};
+use super::table::table;
+use super::tables::{grouped, percent, percent_range, without_padding};
 use pleach_annotate::id::BlockIndex;
 use pleach_annotate::manifest::Anchor;
 use pleach_ball_larus::Start;
@@ -181,11 +182,11 @@ impl<'p> Report<'p> {
         if has_instructions {
             header.insert(0, "instructions");
         }
-        let mut rows = table(&header, ..header.len() - 1);
+        let mut rows = table(&header, ..header.len() - 1)
+            .fitting(names)
+            .with_names(&["function"])
+            .with_texts(&["hottest path"]);
         let name = header.len() - 4;
-        if let Some(column) = rows.column_mut(name) {
-            column.set_cell_alignment(comfy_table::CellAlignment::Left);
-        }
         let hottest = self.functions.iter().map(|f| {
             let paths = f.hottest.iter().zip(&f.profile.paths).map(|(_, hottest)| &hottest.path);
             (PathContext::from_profile(f.profile), paths.collect())

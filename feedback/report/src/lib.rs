@@ -52,5 +52,6 @@ pub mod show;
 pub mod source_json;
 pub mod source_paths;
 pub mod summary;
+mod table;
 mod tables;
 mod text;

@@ -7,23 +7,16 @@ use std::borrow::Cow;
 pub struct Names {
     /// As linkers know them, not demangled.
     pub mangled: bool,
-    /// Columns that a name may have; longer ones are cut in the middle.
-    pub columns: Option<usize>,
+    /// Columns of the terminal that they are shown on, which tables fit.
+    pub terminal_columns: Option<usize>,
 }
-
-/// Fewest columns of a name that was cut.
-const MIN_COLUMNS: usize = 24;
 
 impl Names {
     /// A name as it is shown.
     pub fn shown(&self, linkage: &str) -> String {
-        let name = match self.mangled {
-            true => Cow::Borrowed(linkage),
-            false => demangled(linkage),
-        };
-        match self.columns {
-            Some(columns) => cut(&name, columns.max(MIN_COLUMNS)),
-            None => name.into_owned(),
+        match self.mangled {
+            true => linkage.to_owned(),
+            false => demangled(linkage).into_owned(),
         }
     }
 }
@@ -105,7 +98,7 @@ pub fn demangled_within(text: &str) -> Cow<'_, str> {
 }
 
 /// Without the middle, so that the type and the method remain.
-fn cut(name: &str, columns: usize) -> String {
+pub(crate) fn cut(name: &str, columns: usize) -> String {
     let letters: Vec<char> = name.chars().collect();
     if letters.len() <= columns {
         return name.to_owned();
@@ -294,16 +287,16 @@ mod tests {
 
     #[test]
     fn long_names_lose_their_middle() {
-        let names = Names {
-            mangled: false,
-            columns: Some(24),
-        };
-        let shown = names.shown("a_name_that_is_much_too_long_for_it");
+        let shown = cut("a_name_that_is_much_too_long_for_it", 24);
         assert_eq!(shown, "a_name_that…_long_for_it");
-        assert_eq!(names.shown("short"), "short");
+        assert_eq!(cut("short", 24), "short");
+    }
+
+    #[test]
+    fn names_stay_mangled_if_asked() {
         let mangled = Names {
             mangled: true,
-            columns: None,
+            terminal_columns: None,
         };
         assert_eq!(mangled.shown(RUST), RUST);
     }

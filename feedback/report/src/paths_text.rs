@@ -3,7 +3,8 @@
 use super::names::Names;
 use super::paths::{Edges, Paths, Totals, cut};
 use super::source_paths::{PathContext, SourceNames, distinct};
-use super::tables::{grouped, table, without_padding};
+use super::table::table;
+use super::tables::{grouped, without_padding};
 use pleach_annotate::id::BlockIndex;
 use pleach_ball_larus::{End, Path, Start};
 use std::fmt::{Display, Write};
@@ -28,7 +29,9 @@ impl Paths<'_> {
     fn text(&self, names: &Names, sources: Option<&SourceNames>) -> String {
         let mut out = String::new();
         if !self.rows.is_empty() {
-            let mut rows = table(&["share", "cumulative", "count", "function", "path"], ..3);
+            let mut rows = table(&["share", "cumulative", "count", "function", "path"], ..3)
+                .fitting(names)
+                .with_texts(&["path"]);
             let share = |count: u128| format!("{:.2} %", count as f64 / self.totals.executions as f64 * 100.0);
             let mut so_far = 0;
             let paths = self.rows.iter().map(|(function, exact)| {
@@ -103,7 +106,7 @@ impl Edges<'_> {
         let hidden = cut(&mut rows, self.top);
         let mut out = String::new();
         if !rows.is_empty() {
-            let mut shown = table(&["count", "function", "edge"], ..1);
+            let mut shown = table(&["count", "function", "edge"], ..1).fitting(names);
             for (count, name, edge) in rows {
                 shown.add_row([grouped(count), names.shown(name), edge]);
             }

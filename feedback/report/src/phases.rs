@@ -5,7 +5,8 @@ use super::names::Names;
 use super::paths::ending;
 use super::paths_text::with_unit;
 use super::source_paths::{PathContext, SourceNames, distinct};
-use super::tables::{grouped, percent, percent_range, table, without_padding};
+use super::table::{Table, table};
+use super::tables::{grouped, percent, percent_range, without_padding};
 use pleach_analysis::phases::FirstExecution;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
 use pleach_ball_larus::{Path, Start};
@@ -223,8 +224,8 @@ impl<'p> Phases<'p> {
     /// For people: paths as source lines where the profiles have them and `sources` is given, else as block numbers.
     pub fn to_text(&self, names: &Names, sources: Option<&SourceNames>) -> String {
         let mut out = String::new();
-        let _ = writeln!(out, "{}", self.timeline());
-        let _ = writeln!(out, "\n{}", self.shares());
+        let _ = writeln!(out, "{}", self.timeline(names));
+        let _ = writeln!(out, "\n{}", self.shares(names));
         let has_rows = |phase: &&PhaseRow<'_>| !phase.paths.is_empty() || !phase.first_executed.is_empty();
         let mut by_time: Vec<&PhaseRow<'_>> = self.phases.iter().filter(has_rows).collect();
         by_time.sort_by(|a, b| b.cpu_seconds.total_cmp(&a.cpu_seconds));
@@ -275,13 +276,15 @@ impl<'p> Phases<'p> {
         self.spans.iter().any(|span| span.first_executed > 0)
     }
 
-    fn timeline(&self) -> comfy_table::Table {
+    fn timeline(&self, names: &Names) -> Table {
         let has_first = self.has_first_executed();
         let mut header = vec!["from", "to", "CPU time", "phase", "cause of the change"];
         if has_first {
             header.insert(4, "first executed");
         }
-        let mut rows = table(&header, ..header.len() - 1);
+        let mut rows = table(&header, ..header.len() - 1)
+            .fitting(names)
+            .with_texts(&["cause of the change"]);
         let left_out = SHOWN_SPANS..self.spans.len().saturating_sub(SHOWN_SPANS);
         for (at, span) in self.spans.iter().enumerate() {
             if left_out.contains(&at) {
@@ -308,8 +311,10 @@ impl<'p> Phases<'p> {
         rows
     }
 
-    fn shares(&self) -> comfy_table::Table {
-        let mut rows = table(&["phase", "share", "CPU time", "spans", "bursts", ""], ..5);
+    fn shares(&self, names: &Names) -> Table {
+        let mut rows = table(&["phase", "share", "CPU time", "spans", "bursts", ""], ..5)
+            .fitting(names)
+            .with_texts(&[""]);
         for phase in &self.phases {
             rows.add_row([
                 phase.phase.to_string(),
@@ -496,11 +501,7 @@ fn paths<'p>(profile: &'p Profile, all: &Sums<'p>, has_others: bool, top: usize)
     found.into_iter().chain(apart).map(|(_, row)| row).collect()
 }
 
-fn paths_table(
-    paths: &[PhasePath<'_>],
-    names: &Names,
-    sources: Option<&SourceNames>,
-) -> (comfy_table::Table, &'static str) {
+fn paths_table(paths: &[PhasePath<'_>], names: &Names, sources: Option<&SourceNames>) -> (Table, &'static str) {
     let has_others = paths.iter().any(|path| path.elsewhere.is_some());
     let mut header = vec!["share", "90 % interval"];
     if has_others {
@@ -508,7 +509,7 @@ fn paths_table(
     }
     let right = header.len();
     header.extend(["function", "path"]);
-    let mut rows = table(&header, ..right);
+    let mut rows = table(&header, ..right).fitting(names).with_texts(&["path"]);
     let shown = paths
         .iter()
         .map(|path| (PathContext::from_profile(path.of.0), vec![&path.of.1.path]));

@@ -1,28 +1,6 @@
-//! The layout of tables for people.
+//! Cells of tables, as people read them.
 
-use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use std::fmt::Display;
-use std::ops::RangeBounds;
-
-/// Only a line below the header, so that rows are easy to search with `grep`.
-const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
-
-/// A table with right-aligned columns at these positions.
-pub(super) fn table(header: &[&str], right: impl RangeBounds<usize>) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(STYLE)
-        .set_content_arrangement(ContentArrangement::Disabled)
-        .set_header(header.to_vec());
-    for (at, column) in table.column_iter_mut().enumerate() {
-        column.set_cell_alignment(if right.contains(&at) {
-            CellAlignment::Right
-        } else {
-            CellAlignment::Left
-        });
-    }
-    table
-}
 
 /// Removes the padding of cells at the ends of lines.
 pub(super) fn without_padding(text: &str) -> String {

@@ -3,7 +3,8 @@
 use super::names::Names;
 use super::paths_text::with_unit;
 use super::show::{FunctionDetail, FunctionLine, Show, commands};
-use super::tables::{grouped, percent, table, without_padding};
+use super::table::{Table, table};
+use super::tables::{grouped, percent, without_padding};
 use std::fmt::Write;
 
 /// The cutoffs in the overview. The JSON form has all of them.
@@ -69,13 +70,13 @@ fn overview(show: &Show, names: &Names, out: &mut String) {
             if show.has_vectors { "kept" } else { "not kept" }.to_owned(),
         ),
     ];
-    let mut facts = table(&["profile", ""], 2..);
+    let mut facts = table(&["profile", ""], 2..).fitting(names).with_texts(&[""]);
     rows.into_iter().for_each(|(name, value)| {
         facts.add_row([name.to_owned(), value]);
     });
     let _ = writeln!(out, "{facts}\n");
     let least = if show.is_exact { "least count" } else { "least share" };
-    let mut cutoffs = table(&["share of executions", "blocks", least], 0..);
+    let mut cutoffs = table(&["share of executions", "blocks", least], 0..).fitting(names);
     for cutoff in show.summary.cutoffs.iter().filter(|c| SHOWN_CUTOFFS.contains(&c.ppm)) {
         let share = format!("{} %", number(f64::from(cutoff.ppm) / 1e4));
         let least = match show.is_exact {
@@ -89,7 +90,7 @@ fn overview(show: &Show, names: &Names, out: &mut String) {
         true => ["function", "share", "calls", "hottest block", "block samples"],
         false => ["function", "share", "calls", "hottest block per call", "block samples"],
     };
-    let mut functions = table(&header, 1..);
+    let mut functions = table(&header, 1..).fitting(names);
     for line in &show.functions {
         let [entries, hottest] = match show.is_exact {
             true => [line.entry_count, line.max_count].map(grouped),
@@ -213,7 +214,7 @@ fn edges(show: &Show, detail: &FunctionDetail, out: &mut String) {
 }
 
 /// A table whose third column is left out unless counts are executions.
-fn counted_table(show: &Show, header: [&str; 4], right: usize) -> comfy_table::Table {
+fn counted_table(show: &Show, header: [&str; 4], right: usize) -> Table {
     let header: Vec<&str> = header
         .into_iter()
         .filter(|name| show.is_exact || *name != "count")
@@ -257,7 +258,7 @@ fn memory_operations(show: &Show, detail: &FunctionDetail, out: &mut String) {
 }
 
 fn calls(show: &Show, detail: &FunctionDetail, names: &Names, out: &mut String) {
-    let mut calls = counted_table(show, ["indirect call", "target", "count", "probability"], 2);
+    let mut calls = counted_table(show, ["indirect call", "target", "count", "probability"], 2).fitting(names);
     for call in &detail.calls {
         for (row, target) in call.targets.iter().enumerate() {
             let name = target.name.as_deref().map(|name| names.shown(name));

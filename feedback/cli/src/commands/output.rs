@@ -2,6 +2,7 @@
 
 use super::terminal;
 use anyhow::{Context, Result};
+use pleach_report::decorate::{BAR_ROOM, decorated};
 use pleach_report::envelope::enveloped;
 use pleach_report::names::Names;
 use std::io::{self, IsTerminal, Write};
@@ -16,20 +17,26 @@ pub struct NamesArgs {
     mangled: bool,
 }
 
-/// Columns of a terminal that a table has for other cells than names.
-const OTHER_COLUMNS: usize = 64;
+/// Tables of narrower terminals have no bars, which leaves room for names.
+const LEAST_WITH_BARS: usize = 110;
+
+/// Columns of the terminal on standard output, if it is one.
+fn terminal_columns() -> Option<usize> {
+    let size = io::stdout().is_terminal().then(terminal_size).flatten();
+    size.map(|(Width(columns), _)| usize::from(columns))
+}
+
+fn has_bars() -> bool {
+    terminal::has_colours() && terminal_columns().is_none_or(|columns| columns >= LEAST_WITH_BARS)
+}
 
 impl NamesArgs {
-    /// On a terminal, long names are cut.
+    /// On a terminal, tables fit it.
     pub fn names(&self) -> Names {
-        let columns = || terminal_size().map(|(Width(columns), _)| usize::from(columns));
+        let bars = if has_bars() { BAR_ROOM } else { 0 };
         Names {
             mangled: self.mangled,
-            columns: io::stdout()
-                .is_terminal()
-                .then(columns)
-                .flatten()
-                .map(|all| all.saturating_sub(OTHER_COLUMNS)),
+            terminal_columns: terminal_columns().map(|all| all.saturating_sub(bars)),
         }
     }
 }
@@ -47,11 +54,11 @@ pub fn plural(number: impl std::fmt::Display, what: &str) -> String {
 
 /// Prints a report for people: with colours and through a pager, if it goes to a terminal.
 pub fn print_report(text: &str) -> Result<()> {
-    let decorated;
+    let with_colours;
     let text = match terminal::has_colours() {
         true => {
-            decorated = pleach_report::decorate::decorated(text);
-            &decorated
+            with_colours = decorated(text, has_bars());
+            &with_colours
         }
         false => text,
     };

@@ -5,7 +5,8 @@ use super::{EventReport, Events, FunctionNames, PlaceRow};
 use crate::names::Names;
 use crate::paths_text::with_unit;
 use crate::source_paths::SourceNames;
-use crate::tables::{grouped, percent, percent_range, table, without_padding};
+use crate::table::table;
+use crate::tables::{grouped, percent, percent_range, without_padding};
 use pleach_profile::events::{EventProfile, EventSource, Place, Step};
 use rustc_hash::FxHashMap;
 use std::fmt::Write;
@@ -111,7 +112,9 @@ struct Words<'a> {
 
 impl Words<'_> {
     fn table(&self, report: &EventReport<'_>) -> String {
-        let mut rows = table(&["share", "90 % interval", "seen", "place, and the paths there"], ..3);
+        let mut rows = table(&["share", "90 % interval", "seen", "place, and the paths there"], ..3)
+            .fitting(self.names)
+            .with_texts(&["place, and the paths there"]);
         let seen = |number: u64, source| match source {
             EventSource::Bursts => with_unit(number, "burst"),
             EventSource::Kernel | EventSource::BranchRecords => with_unit(number, "sample"),

@@ -4,14 +4,14 @@ use super::assembly::Assembly;
 use super::calls::CallEdge;
 use super::loops::{Loop, loops};
 use super::rows::state;
-use super::{Function, Functions, PageInputs, overview, share};
+use super::{Function, Functions, PageInputs, path_work, share};
 use crate::block_state::covered;
 use crate::paths::ending;
 use pleach_annotate::cfg::{Callee, Cfg, Terminator};
 use pleach_annotate::id::BlockIndex;
 use pleach_ball_larus::graph::{EdgeKind, PathGraph};
 use pleach_ball_larus::{End, NumberingOptions, Start};
-use pleach_profile::{Covered, FunctionProfile};
+use pleach_profile::{Covered, EstimatedPath, FunctionProfile};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub struct FunctionDetail {
     pub blocks: Vec<BlockDetail>,
     /// From, to, executions, and whether it is a back edge. Successor slots with the same target are one edge.
     pub edges: Vec<(u32, u32, u64, bool)>,
-    /// The hottest paths, by descending count.
+    /// The hottest paths, by executed IR instructions.
     pub paths: Vec<PathDetail>,
     /// Loops with k-iteration paths.
     pub loops: Vec<Loop>,
@@ -136,9 +136,9 @@ impl FunctionDetail {
                 .graph
                 .map_or_else(Vec::new, |graph| blocks(functions, function, graph)),
             edges: function.graph.map_or_else(Vec::new, |graph| edges(profile, graph)),
-            loops: loops(profile),
+            loops: loops(function),
             callers: callers(calls, at),
-            called: called(functions, profile, paths.len()),
+            called: called(functions, function, paths.len()),
             paths,
             assembly: (inputs.assembly_of)(profile.id, profile.cfg_hash),
         }
@@ -245,9 +245,9 @@ fn edges(profile: &FunctionProfile, graph: &Cfg) -> Vec<(u32, u32, u64, bool)> {
 }
 
 fn paths(function: &Function<'_>) -> Vec<PathDetail> {
-    let all = &function.profile.paths;
+    let all = &function.paths;
     let flow: f64 = all.iter().map(|p| p.count).sum();
-    let detail = |p: &pleach_profile::EstimatedPath| {
+    let detail = |p: &&EstimatedPath| {
         let (end, to) = ending(p.path.end);
         PathDetail {
             blocks: p.path.blocks.clone(),
@@ -256,7 +256,7 @@ fn paths(function: &Function<'_>) -> Vec<PathDetail> {
             to,
             count: p.count,
             share: [share(p.count, flow), share(p.low, flow), share(p.high, flow).min(1.0)],
-            work: share(p.count * overview::work(function, &p.path.blocks), function.work),
+            work: share(path_work(function.graph, p), function.work),
         }
     };
     all.iter().take(MAX_PATHS).map(detail).collect()
@@ -274,8 +274,8 @@ fn callers(calls: &[CallEdge], at: usize) -> Vec<(usize, u64)> {
     callers
 }
 
-fn called(functions: &Functions<'_>, profile: &FunctionProfile, listed: usize) -> Vec<CalledDetail> {
-    let position = |path: &pleach_ball_larus::Path| profile.paths.iter().take(listed).position(|p| p.path == *path);
+fn called(functions: &Functions<'_>, function: &Function<'_>, listed: usize) -> Vec<CalledDetail> {
+    let position = |path: &pleach_ball_larus::Path| function.paths.iter().take(listed).position(|p| p.path == *path);
     let detail = |c: &pleach_profile::CallCrossingPath| {
         Some(CalledDetail {
             caller: functions.position(c.caller.id, c.caller.cfg_hash),
@@ -284,7 +284,7 @@ fn called(functions: &Functions<'_>, profile: &FunctionProfile, listed: usize) -
             count: c.count,
         })
     };
-    let mut called: Vec<_> = profile.called.iter().filter_map(detail).collect();
+    let mut called: Vec<_> = function.profile.called.iter().filter_map(detail).collect();
     called.sort_by(|a, b| b.count.total_cmp(&a.count));
     called.truncate(MAX_CALLERS);
     called

@@ -4,7 +4,7 @@ use super::rows::{States, state, states};
 use super::{Functions, PageInputs, detail};
 use crate::lines::SourceFile;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Bytes of source text in a page: some 5 MB of them take 1 MB of the page.
@@ -51,7 +51,8 @@ impl Files {
             let compiled = || (!graph.source_file.is_empty()).then(|| PathBuf::from(&graph.source_file));
             known.or_else(compiled)
         };
-        let paths: Vec<Option<PathBuf>> = (0..functions.all.len()).map(path).collect();
+        let mut paths: Vec<Option<PathBuf>> = (0..functions.all.len()).map(path).collect();
+        complete(&mut paths);
         let mut by_path: BTreeMap<&Path, (States, bool)> = BTreeMap::new();
         let mut detailed = 0;
         for (function, path) in functions.all.iter().zip(&paths) {
@@ -93,6 +94,23 @@ impl Files {
             files: files.collect(),
             unknown: of_function.iter().filter(|file| file.is_none()).count(),
             of_function,
+        }
+    }
+}
+
+/// Files are known by whole paths, or as compilers were told. The latter get the whole path that ends so, if it is the
+/// only one.
+fn complete(paths: &mut [Option<PathBuf>]) {
+    let whole: BTreeSet<PathBuf> = paths
+        .iter()
+        .flatten()
+        .filter(|path| path.is_absolute())
+        .cloned()
+        .collect();
+    for path in paths.iter_mut().flatten().filter(|path| path.is_relative()) {
+        let mut ending = whole.iter().filter(|whole| whole.ends_with(&*path));
+        if let (Some(only), None) = (ending.next(), ending.next()) {
+            only.clone_into(path);
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Where a loop spends its iterations, by history: the k-iteration paths of a profile as a tree for each loop head.
 
+use super::Function;
 use super::detail::MAX_PATHS;
 use pleach_annotate::id::BlockIndex;
 use pleach_ball_larus::{End, Path};
-use pleach_profile::FunctionProfile;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -44,10 +44,10 @@ struct Node {
 }
 
 /// The loops of a function, hottest first.
-pub(super) fn loops(function: &FunctionProfile) -> Vec<Loop> {
+pub(super) fn loops(function: &Function<'_>) -> Vec<Loop> {
     let position = |path: &Path| function.paths.iter().take(MAX_PATHS).position(|p| p.path == *path);
     let mut roots: BTreeMap<BlockIndex, Node> = BTreeMap::new();
-    for window in &function.windows {
+    for window in &function.profile.windows {
         let positions: Option<Vec<usize>> = window.paths.iter().map(position).collect();
         let head = window.paths.first().map(|path| path.end);
         let (Some(positions), Some(End::Back(head))) = (positions, head) else {
@@ -68,7 +68,7 @@ pub(super) fn loops(function: &FunctionProfile) -> Vec<Loop> {
     loops
 }
 
-fn of_head(function: &FunctionProfile, head: BlockIndex, mut root: Node) -> Loop {
+fn of_head(function: &Function<'_>, head: BlockIndex, mut root: Node) -> Loop {
     let ends_here = |end| end == End::Back(head);
     let iterations = function
         .paths

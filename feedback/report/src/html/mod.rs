@@ -31,8 +31,8 @@ use files::Files;
 use overview::Overview;
 use pleach_analysis::stacks::Stacks;
 use pleach_annotate::cfg::Cfg;
-use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
-use pleach_profile::{FunctionProfile, Profile};
+use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId};
+use pleach_profile::{EstimatedPath, FunctionProfile, Profile};
 use rows::FunctionRow;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -141,6 +141,14 @@ pub struct Function<'p> {
     pub graph: Option<&'p Cfg>,
     /// Executions of its blocks, each times the number of its IR instructions; of blocks where the graph is unknown.
     pub work: f64,
+    /// Its paths, the hottest first: by executed IR instructions, and of equal ones by executions.
+    pub paths: Vec<&'p EstimatedPath>,
+}
+
+/// IR instructions of the executions of a path; blocks where the graph is unknown.
+fn path_work(graph: Option<&Cfg>, path: &EstimatedPath) -> f64 {
+    let instructions = |b: &BlockIndex| graph.map_or(1, |g| g.blocks[b.index()].instructions);
+    path.count * path.path.blocks.iter().map(|b| f64::from(instructions(b))).sum::<f64>()
 }
 
 /// All functions of a profile, hottest first.
@@ -168,11 +176,14 @@ impl<'p> Functions<'p> {
                 let instructions = graph.map_or(1, |g| g.blocks[block].instructions);
                 count as f64 * f64::from(instructions)
             });
-            let work = work.sum();
+            let mut paths: Vec<&EstimatedPath> = f.paths.iter().collect();
+            // Stable: the profile's paths are by executions.
+            paths.sort_by(|a, b| path_work(graph, b).total_cmp(&path_work(graph, a)));
             Function {
                 profile: f,
                 graph,
-                work,
+                work: work.sum(),
+                paths,
             }
         };
         let mut all: Vec<Function<'p>> = profile.functions.iter().map(function).collect();

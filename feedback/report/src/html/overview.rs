@@ -1,7 +1,7 @@
 //! The recording, the decisions that it supports, totals of coverage, and the hottest paths of the program.
 
 use super::rows::{States, states};
-use super::{Function, Functions, PageInputs, share};
+use super::{Functions, PageInputs, path_work, share};
 use crate::paths::ending;
 use crate::show::commands;
 use pleach_annotate::id::BlockIndex;
@@ -124,13 +124,13 @@ impl Overview {
 fn hottest(functions: &Functions<'_>) -> Vec<HotPath> {
     let mut all: Vec<HotPath> = Vec::new();
     for (at, function) in functions.all.iter().enumerate() {
-        for (path, estimated) in function.profile.paths.iter().enumerate() {
+        for (path, estimated) in function.paths.iter().enumerate() {
             let (end, to) = ending(estimated.path.end);
             let flow = functions.path_flow;
             all.push(HotPath {
                 function: at,
                 path,
-                share: share(estimated.count * work(function, &estimated.path.blocks), functions.work),
+                share: share(path_work(function.graph, estimated), functions.work),
                 path_share: [
                     share(estimated.count, flow),
                     share(estimated.low, flow),
@@ -147,10 +147,4 @@ fn hottest(functions: &Functions<'_>) -> Vec<HotPath> {
     all.sort_by(|a, b| b.share.total_cmp(&a.share));
     all.truncate(MAX_PATHS);
     all
-}
-
-/// IR instructions of one execution of a path; blocks where the graph is unknown.
-pub(super) fn work(function: &Function<'_>, blocks: &[BlockIndex]) -> f64 {
-    let instructions = |b: &BlockIndex| function.graph.map_or(1, |g| g.blocks[b.index()].instructions);
-    blocks.iter().map(|b| f64::from(instructions(b))).sum()
 }

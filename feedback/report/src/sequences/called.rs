@@ -6,7 +6,8 @@ use crate::names::Names;
 use crate::paths::array;
 use crate::paths_text::with_unit;
 use crate::source_paths::{PathContext, SourceNames, distinct};
-use crate::tables::{percent, percent_range, table, without_padding};
+use crate::table::table;
+use crate::tables::{percent, percent_range, without_padding};
 use pleach_analysis::credit::interval::Interval;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
 use pleach_ball_larus::Start;
@@ -131,7 +132,9 @@ impl<'p> CallCrossingPaths<'p> {
             "function",
             "path",
         ];
-        let mut rows = table(&header, ..3);
+        let mut rows = table(&header, ..3)
+            .fitting(names)
+            .with_texts(&["its last blocks", "path"]);
         let paths = self.rows.iter().map(|row| {
             let context = PathContext::from_profile(row.function);
             (context, vec![&row.called.path])

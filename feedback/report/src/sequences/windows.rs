@@ -6,7 +6,8 @@ use crate::names::Names;
 use crate::paths::array;
 use crate::paths_text::with_unit;
 use crate::source_paths::{PathContext, SourceNames, distinct};
-use crate::tables::{percent, percent_range, table, without_padding};
+use crate::table::table;
+use crate::tables::{percent, percent_range, without_padding};
 use pleach_analysis::credit::interval::Interval;
 use pleach_profile::{FunctionProfile, PathWindow, Profile};
 use serde::Serialize;
@@ -109,7 +110,9 @@ impl<'p> Windows<'p> {
     /// For people; with source lines if `sources` are given.
     pub fn to_text(&self, names: &Names, sources: Option<&SourceNames>) -> String {
         let share = |count: f64| if self.flow > 0.0 { count / self.flow } else { 0.0 };
-        let mut rows = table(&["share", "90 % interval", "given the first", "function", "paths"], ..3);
+        let mut rows = table(&["share", "90 % interval", "given the first", "function", "paths"], ..3)
+            .fitting(names)
+            .with_texts(&["paths"]);
         let paths = self.rows.iter().map(|row| {
             let paths = row.window.paths.iter().collect();
             (PathContext::from_profile(row.function), paths)

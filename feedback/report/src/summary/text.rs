@@ -4,7 +4,8 @@ use super::{BuildSummary, FunctionSummary, OptimisationCounts, Totals};
 use crate::names::{Names, demangled_within, meant};
 use crate::paths::cut;
 use crate::paths_text::with_unit;
-use crate::tables::{grouped, table, without_padding};
+use crate::table::table;
+use crate::tables::{grouped, without_padding};
 use std::fmt::Write;
 
 /// What is shown.
@@ -71,7 +72,7 @@ impl BuildSummary {
                 "split off",
                 "inlined",
             ];
-            let mut rows = table(&[&header[..], &["profile", "function"]].concat(), ..header.len());
+            let mut rows = table(&[&header[..], &["profile", "function"]].concat(), ..header.len()).fitting(names);
             for function in &self.functions {
                 let d = &function.done;
                 let numbers = [
