@@ -61,6 +61,15 @@ impl<T: Into<String>> From<T> for Text {
     }
 }
 
+/// The word for so many things.
+pub fn plural(number: impl TryInto<u64>, one: &'static str, many: &'static str) -> &'static str {
+    if number.try_into().is_ok_and(|number| number == 1) {
+        one
+    } else {
+        many
+    }
+}
+
 /// Emits a remark about a function, which the remark names first: for `-Rpass=pleach` if `passed`, else for
 /// `-Rpass-missed=pleach`.
 pub fn emit(function: LLVMValueRef, passed: bool, name: &str, text: impl Into<Text>) {

@@ -21,6 +21,7 @@ pub mod overlap;
 pub mod paths;
 mod phase_watch;
 pub mod phases;
+mod profile_output;
 mod progress;
 pub mod record;
 mod recorded;

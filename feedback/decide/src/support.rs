@@ -28,6 +28,9 @@ pub const MIN_BURSTS_FOR_SPLITTING: u64 = 3 * 100 / NOT_HOT_PERCENT;
 /// what another input executes would lose more than its size gains.
 pub const MIN_BURSTS_FOR_SIZE: u64 = 3 * 1000;
 
+/// `--overhead 5%` is advised below this overhead.
+const MORE_OVERHEAD: f64 = 0.04;
+
 /// The evidence behind a profile, and the decisions that it supports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Support {
@@ -35,6 +38,8 @@ pub struct Support {
     pub bursts: u64,
     /// The counts are exact: there is no sampling error.
     pub exact: bool,
+    /// The sampler took so little CPU time that more of it is an alternative to a longer recording.
+    pub allows_more_overhead: bool,
 }
 
 impl Support {
@@ -43,15 +48,25 @@ impl Support {
         Self {
             bursts: provenance.bursts,
             exact: provenance.is_exact(),
+            allows_more_overhead: provenance.own_cpu_seconds < MORE_OVERHEAD * provenance.program_cpu_seconds
+                || provenance.program_cpu_seconds == 0.0,
         }
     }
 
     /// The support of exact counts.
-    pub const EXACT: Self = Self { bursts: 0, exact: true };
+    pub const EXACT: Self = Self {
+        bursts: 0,
+        exact: true,
+        allows_more_overhead: false,
+    };
 
     /// The support of a recording with `bursts` bursts.
     pub const fn sampled(bursts: u64) -> Self {
-        Self { bursts, exact: false }
+        Self {
+            bursts,
+            exact: false,
+            allows_more_overhead: true,
+        }
     }
 
     fn has(&self, bursts: u64) -> bool {
@@ -123,7 +138,10 @@ impl Support {
         }
         if !self.splitting() {
             let times = times(MIN_BURSTS_FOR_SPLITTING, self.bursts);
-            line += &format!("; record {times} times as long, or, where processes are short, with `--overhead 5%`");
+            line += &format!("; record {times} times as long");
+            if self.allows_more_overhead {
+                line += ", or, where processes are short, with `--overhead 5%`";
+            }
         }
         line
     }
@@ -199,6 +217,17 @@ mod tests {
         assert_eq!(
             [233, 150, 31, 29, 1].map(|has| times(300, has)),
             ["1.3", "2", "9.7", "11", "300"]
+        );
+        let dense = Provenance {
+            bursts: 1,
+            own_cpu_seconds: 0.5,
+            program_cpu_seconds: 10.0,
+            ..Provenance::default()
+        };
+        assert!(
+            Support::from_provenance(&dense)
+                .summary()
+                .ends_with("; record 300 times as long")
         );
         assert!(!Support::sampled(299).splitting() && Support::sampled(3000).size());
     }

@@ -1,7 +1,7 @@
 // A function's control-flow graph: laid out by dagre, drawn as SVG, with paths over it.
 "use strict";
 
-const NODE = { width: 134, height: 44 };
+const NODE = { width: 150, height: 44 };
 /// Larger graphs are cut down to their most executed blocks, which can be followed by eye.
 const FIRST_NODES = 70;
 /// The layout takes seconds beyond this.
@@ -224,7 +224,7 @@ class Graph {
 
   /// After it is in the page: a readable size, and the hottest path in sight.
   place() {
-    this.zoom(Math.max(0.55, Math.min(1, (this.scroll.clientWidth - 8) / this.width)));
+    this.zoom(Math.max(0.8, Math.min(1, (this.scroll.clientWidth - 8) / this.width)));
     const hottest = this.detail.paths[0]?.blocks[0] ?? 0;
     this.show(hottest, "instant");
   }

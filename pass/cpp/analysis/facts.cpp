@@ -41,8 +41,9 @@ void pleach_instruction_facts(LLVMValueRef V, PleachInstructionFacts *Facts) {
   *Facts = {};
   Facts->IsRealInstruction = !I->isDebugOrPseudoInst();
   Facts->IsEHPad = I->isEHPad();
-  // The line in the function itself: inlined code may be from another file.
-  if (const DILocation *Loc = I->getDebugLoc()) {
+  // The line in the function itself: inlined code may be from another file. A φ's is that of a variable, which is
+  // elsewhere.
+  if (const DILocation *Loc = isa<PHINode>(I) ? nullptr : I->getDebugLoc().get()) {
     while (const DILocation *Outer = Loc->getInlinedAt())
       Loc = Outer;
     Facts->Line = Loc->getLine();

@@ -1,6 +1,6 @@
 //! Source lines, for remarks. clang keeps locations wherever it makes an optimisation record, without `-g` as well.
 
-use inkwell::llvm_sys::core::{LLVMGetFirstInstruction, LLVMGetNextInstruction};
+use inkwell::llvm_sys::core::{LLVMGetFirstInstruction, LLVMGetNextInstruction, LLVMIsAPHINode};
 use inkwell::llvm_sys::debuginfo::{LLVMDILocationGetInlinedAt, LLVMDILocationGetLine, LLVMInstructionGetDebugLoc};
 use inkwell::llvm_sys::prelude::{LLVMBasicBlockRef, LLVMValueRef};
 
@@ -19,7 +19,7 @@ pub unsafe fn own_line(instruction: LLVMValueRef) -> Option<u32> {
     }
 }
 
-/// The first line of a block in its function's source.
+/// The first line of a block in its function's source, but for those of φs, which are of variables.
 ///
 /// # Safety
 /// The block must be alive.
@@ -28,7 +28,9 @@ pub unsafe fn first_own_line(block: LLVMBasicBlockRef) -> Option<u32> {
     unsafe {
         let mut instruction = LLVMGetFirstInstruction(block);
         while !instruction.is_null() {
-            if let Some(line) = own_line(instruction) {
+            if LLVMIsAPHINode(instruction).is_null()
+                && let Some(line) = own_line(instruction)
+            {
                 return Some(line);
             }
             instruction = LLVMGetNextInstruction(instruction);

@@ -4,7 +4,7 @@
 use crate::ffi;
 use crate::ir::ModuleFacts;
 use crate::ir::lines::own_line;
-use crate::remarks::{self, Text};
+use crate::remarks::{self, Text, plural};
 use crate::settings::Settings;
 use crate::transform::RAW_LATENCIES;
 use inkwell::module::Module;
@@ -31,7 +31,8 @@ pub fn run(module: &Module<'_>, settings: &Settings) -> bool {
         let here: usize = rounds.take_while(|&converted| converted > 0).sum();
         if here > 0 && remarks {
             let text = Text::default().value("IfConverted", here);
-            let text = text.text(" unpredictable branches if-converted").lines(lines);
+            let branches = plural(here, " unpredictable branch", " unpredictable branches");
+            let text = text.text(branches).text(" if-converted").lines(lines);
             remarks::emit(value, true, "IfConversion", text);
         }
         converted += here;

@@ -6,7 +6,7 @@ use crate::ffi;
 use crate::ir::lines::own_line;
 use crate::ir::{self, ModuleFacts};
 use crate::optimisation::Optimisation;
-use crate::remarks::{self, Text};
+use crate::remarks::{self, Text, plural};
 use crate::settings::Settings;
 use crate::transform::RAW_LATENCIES;
 use inkwell::module::Module;
@@ -46,7 +46,12 @@ pub fn run(module: &Module<'_>, settings: &Settings) -> Result<bool, PassError> 
         if here > 0 && remarks {
             let text = Text::default().value("SelectsToBranches", here);
             let text = text
-                .text(" selects on loop-carried chains turned into branches")
+                .text(plural(
+                    here,
+                    " select on a loop-carried chain",
+                    " selects on loop-carried chains",
+                ))
+                .text(plural(here, " turned into a branch", " turned into branches"))
                 .lines(lines);
             remarks::emit(value, true, "SelectToBranch", text);
         }

@@ -6,7 +6,7 @@ use crate::ir::frequencies::Frequencies;
 use crate::ir::{FunctionIr, ModuleFacts};
 use crate::ir::{attributes, metadata};
 use crate::optimisation::Optimisation;
-use crate::remarks::{self, Text};
+use crate::remarks::{self, Text, plural};
 use crate::settings::Settings;
 use crate::transform::{cold_blocks, placement};
 use crate::use_profile::path_metadata;
@@ -241,7 +241,8 @@ pub fn set_summary(
 /// The remark on a profile that was matched to another graph.
 fn describe(salvaged: &Salvaged, blocks: usize) -> String {
     let (matched, percent) = (salvaged.matched_blocks, 100.0 * salvaged.matched_flow);
-    let fit = format!("{matched} of {blocks} blocks matched, with {percent:.0} % of the recorded executions");
+    let of = plural(blocks, "block", "blocks");
+    let fit = format!("{matched} of {blocks} {of} matched, with {percent:.0} % of the recorded executions");
     match &salvaged.match_kind {
         MatchKind::ChangedGraph => format!("; of an older version: {fit}"),
         MatchKind::OtherModule => "; profile of the copy in another module".into(),
@@ -378,10 +379,13 @@ impl Applier<'_, '_> {
                 self.call_graph.add(function, &profile, is_hot);
                 self.remark(value, true, "ProfileUsed", || {
                     let text = format!(
-                        "profile used: entry count {entry_count}, maximum block count {max_count} (scaled estimates), {} branches weighted, \
-                         {unpredictable} unpredictable, {listed} paths listed, from {} sampled block executions",
+                        "profile used: entry count {entry_count}, maximum block count {max_count} (scaled estimates), {} {} weighted, \
+                         {unpredictable} unpredictable, {listed} {} listed, from {} sampled block {}",
                         branch_weights.len(),
-                        profile.samples
+                        plural(branch_weights.len(), "branch", "branches"),
+                        plural(listed, "path", "paths"),
+                        profile.samples,
+                        plural(profile.samples, "execution", "executions"),
                     );
                     Text::from(text).value("Origin", &how).text(known)
                 });

@@ -9,7 +9,7 @@ use super::source::Source;
 use crate::error::PassError;
 use crate::ffi;
 use crate::ir::{FunctionIr, metadata};
-use crate::remarks;
+use crate::remarks::{self, plural};
 use crate::settings::ProfileSource;
 use crate::transform::placement;
 use inkwell::module::Module;
@@ -104,9 +104,11 @@ pub fn run(
                     );
                     remark(value, true, "SecondProfileUsed", &|| {
                         format!(
-                            "second profile used: entry count {entry_count} (scaled), {} branches weighted, from {} sampled block executions",
+                            "second profile used: entry count {entry_count} (scaled), {} {} weighted, from {} sampled block {}",
                             branch_weights.len(),
-                            profile.samples
+                            plural(branch_weights.len(), "branch", "branches"),
+                            profile.samples,
+                            plural(profile.samples, "execution", "executions"),
                         )
                     });
                 }

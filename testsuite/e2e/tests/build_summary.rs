@@ -63,7 +63,7 @@ fn a_build_is_summed_up_by_optimisation_and_function() {
     let name = formed["function"].as_str().expect("a name");
     let detail = summary(&folder, &["-f", name]);
     assert!(
-        detail.contains("superblocks formed") && detail.contains("profile used"),
+        detail.contains(" formed: ") && detail.contains("profile used"),
         "{detail}"
     );
 }

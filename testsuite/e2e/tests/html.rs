@@ -311,6 +311,41 @@ fn a_page_fits_a_narrow_window_and_paper() {
     assert!(page.picture().len() > 1000);
 }
 
+#[test]
+fn blocks_are_marked_whose_branches_were_if_converted() {
+    let dir = scratch();
+    let [annotated, profile, object, page] =
+        ["annotated", "app.pleach", "app.o", "app.html"].map(|name| dir.path().join(name));
+    let source = program("if_conversion.c");
+    let words = [flags(&["annotate"]), vec!["-g".into(), "-O2".into()]].concat();
+    compile(&annotated, &words, std::slice::from_ref(&source));
+    let mut record = Command::new(pleach());
+    record.args(["record", "--quiet", "--overhead", "100%", "-o"]);
+    stdout(record.arg(&profile).arg("--").arg(&annotated));
+    let mut clang = clang();
+    clang.args(["-O2", "-g", "-c", "-fsave-optimization-record"]);
+    clang.args(flags(&["use", profile.to_str().expect("UTF-8")]));
+    stdout(clang.arg(&source).arg("-o").arg(&object));
+    let mut report = Command::new(pleach());
+    report.arg("report").arg(&profile).arg("--html").arg(&page);
+    report.arg("--binary").arg(&annotated);
+    stdout(report.arg("--summary").arg(dir.path()));
+
+    let page = Chromium::open(&page);
+    page.text("location.hash = 'f=adds'");
+    page.waits_for("document.querySelector('svg.cfg .node .mark')?.textContent === '⇉'");
+    // The marked block is the one that the branch is in: two blocks follow it.
+    let marked = page.number(
+        "Number([...document.querySelectorAll('svg.cfg .node')].find((n) => n.querySelector('.mark')).dataset.block)",
+    );
+    let leaves = format!(
+        "[...document.querySelectorAll('svg.cfg .edge title')].filter((t) => t.textContent.startsWith('{marked} → ')).length"
+    );
+    assert_eq!(page.number(&leaves), 2.0);
+    let legend = page.text("document.querySelector('main').textContent");
+    assert!(legend.contains("⇉: its branch was if-converted"), "{legend}");
+}
+
 /// Which activations a burst shows depends on chance; that each was called by the one above it does not.
 #[test]
 fn call_stacks_of_raw_vectors_are_chains_of_calls() {

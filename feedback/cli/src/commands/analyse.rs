@@ -4,6 +4,7 @@ use super::binaries::RecordedFiles;
 use super::events::WantedEvents;
 use super::inputs::kept_vectors;
 use super::phases::interval;
+use super::profile_output::write_profile;
 use super::recorded::analysed;
 use anyhow::{Context, Result, bail};
 use pleach_analysis::time_bias::{Model, Weights};
@@ -28,7 +29,7 @@ pub struct Args {
     /// Profiles that were recorded with --keep-vectors.
     #[arg(required = true)]
     profiles: Vec<PathBuf>,
-    /// The profile to write.
+    /// The profile to write. A profile that is there is renamed FILE.old.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]
@@ -120,7 +121,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if let Some(factors) = &factors {
         profile.provenance.bursts = profile.provenance.bursts.min(effective(factors));
     }
-    pleach_store::write_profile(&args.output, &profile)?;
+    write_profile(&args.output, &profile)?;
     if !args.quiet {
         eprintln!("pleach: wrote {}", args.output.display());
         eprintln!(

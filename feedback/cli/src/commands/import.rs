@@ -4,6 +4,7 @@ use super::binaries::RecordedFiles;
 use super::inputs::note_changed;
 use super::merge::add_vectors;
 use super::output::plural;
+use super::profile_output::write_profile;
 use super::progress::Progress;
 use super::recorded::analysed;
 use anyhow::{Context, Result, bail};
@@ -72,7 +73,7 @@ pub struct Args {
     /// Print only errors.
     #[arg(short, long)]
     quiet: bool,
-    /// The profile to write.
+    /// The profile to write. A profile that is there is renamed FILE.old.
     #[arg(short, long, default_value = "default.pleach", value_name = "FILE")]
     output: PathBuf,
 }
@@ -147,7 +148,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         args.keep_vectors,
         args.quiet,
     )?;
-    pleach_store::write_profile(&args.output, &profile)?;
+    write_profile(&args.output, &profile)?;
     if !args.quiet {
         eprintln!(
             "pleach: {} in {}; wrote {}",
@@ -294,8 +295,7 @@ fn write_checked(args: &Args, profile: &Profile) -> Result<()> {
     let read =
         pleach_store::write_profile(trial.path(), profile).and_then(|()| ProfileFile::open(trial.path())?.read_all());
     read.with_context(|| format!("{}: its parts do not agree", args.file.display()))?;
-    pleach_store::write_profile(&args.output, profile)?;
-    Ok(())
+    write_profile(&args.output, profile)
 }
 
 /// Converts exact counts.
@@ -307,7 +307,7 @@ fn import_counts(args: &Args) -> Result<ExitCode> {
         eprintln!("pleach: warning: {}: {problem}", args.file.display());
     }
     let profile = exact_profile::profile_of(&exact).with_context(|| args.file.display().to_string())?;
-    pleach_store::write_profile(&args.output, &profile)?;
+    write_profile(&args.output, &profile)?;
     if !args.quiet {
         let executed = exact.functions.iter().filter(|f| f.is_executed()).count();
         eprintln!(

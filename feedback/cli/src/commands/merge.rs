@@ -1,6 +1,7 @@
 //! `pleach merge`: merges profiles, or files of exact counts.
 
 use super::inputs::note_changed;
+use super::profile_output::write_profile;
 use super::progress::Progress;
 use anyhow::{Result, bail};
 use pleach_ball_larus::counts;
@@ -28,7 +29,7 @@ pub struct Args {
     /// A profile and the weight that its counts are multiplied by; may be repeated.
     #[arg(short, long, value_name = "WEIGHT,FILE", value_parser = weighted)]
     weighted_input: Vec<(f64, PathBuf)>,
-    /// The profile, or file of exact counts, to write.
+    /// The profile, or file of exact counts, to write. A profile that is there is renamed FILE.old.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 }
@@ -59,7 +60,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut merged = merge_files(&inputs, threads, &|done| progress.at(done, inputs.len() as u64))?;
     drop(progress);
     add_vectors(&mut merged);
-    pleach_store::write_profile(&args.output, &merged.profile)?;
+    write_profile(&args.output, &merged.profile)?;
     note_changed(&merged.report);
     Ok(ExitCode::SUCCESS)
 }

@@ -25,7 +25,7 @@ use std::process::ExitCode;
 /// For exact counts (.plcnt), build the program with $(pleach flags instrument) and run it.
 ///
 /// Several files of one kind are merged. Where the program was built with -g, a path is shown as the source lines on
-/// which its blocks begin, and the calls in them; the source file is named if the program is found. With --blocks, it is
+/// which its blocks begin, and the calls in them; the source file is named if the program is found. With --blocks (-v), it is
 /// shown as numbers of blocks, in the function's order at the anchor.
 ///
 ///   pleach paths app.pleach                          the 20 hottest paths
@@ -63,7 +63,7 @@ pub struct Args {
           conflicts_with_all = ["edges", "across_calls", "iterations", "exclude_function"])]
     event: Option<Option<String>>,
     /// Print numbers of blocks, not source lines.
-    #[arg(long)]
+    #[arg(short = 'v', long)]
     blocks: bool,
     /// The program, or one of its libraries; may be repeated. Counts of functions that are missing from it, or have
     /// another control-flow graph there, are left out; the exit status is then 1.

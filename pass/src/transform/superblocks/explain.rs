@@ -1,7 +1,7 @@
 //! Remarks about a function's superblocks.
 
 use crate::ir::FunctionIr;
-use crate::remarks::{self, Text};
+use crate::remarks::{self, Text, plural};
 use crate::transform::markers::Found;
 use inkwell::values::AsValueRef;
 use pleach_decide::superblock::Formation;
@@ -17,9 +17,14 @@ pub(super) fn explain(function: &FunctionIr<'_>, found: &Found, formation: &Form
         let gain: f64 = formation.superblocks.iter().map(|s| s.gain).sum();
         let text = Text::default()
             .value("Superblocks", formation.superblocks.len())
-            .text(" superblocks formed: ")
+            .text(plural(
+                formation.superblocks.len(),
+                " superblock formed: ",
+                " superblocks formed: ",
+            ))
             .value("Copied", formation.copied)
-            .text(" instructions copied, saving at least ")
+            .text(plural(formation.copied, " instruction", " instructions"))
+            .text(" copied, saving at least ")
             .value("Gain", format!("{:.3}", gain / total * 100.0))
             .text(" % of all block executions");
         remarks::emit(value, true, "Superblocks", traces(text, found, formation));

@@ -154,7 +154,7 @@ impl Places {
         }
         if lines.without_lines > 0 {
             eprintln!(
-                "pleach: note: {} without source lines: built without -g, or not in the named files",
+                "pleach: note: {} without source lines in the named files: built without -g, or made by the compiler",
                 plural(lines.without_lines, "function")
             );
         }
