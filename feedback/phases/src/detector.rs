@@ -15,6 +15,10 @@
 //!
 //! A known phase is recognised only if its share of time is close, not merely if a difference is unproved.
 //!
+//! The first interval of a phase may be a mixture: of what took less than an interval, and of what followed. So a new
+//! phase is compared with the known ones once more before it is stable, without its first interval. If it is one of them,
+//! it is that phase again, from the burst on that divides the first interval best.
+//!
 //! Memory: [`MAX_PHASES`] samples of at most 512 bursts, eight intervals, and a burst has at most 256 traces of 12
 //! bytes, which are summed by trace once more. That is some 200 MB at most, for a recording of any length; programs with
 //! loops take a hundredth.
@@ -37,6 +41,9 @@ pub const MAX_PHASES: usize = 32;
 pub const STABLE_AFTER: u64 = 3;
 /// Largest difference of a phase that is recognised.
 const MAX_RETURN_DIFFERENCE: f64 = 0.2;
+/// Largest difference of a new phase whose further intervals are of a known one: half of what makes a phase, so that
+/// the error of the estimate hardly takes one for the other.
+const MAX_MIXTURE_DIFFERENCE: f64 = MIN_DIFFERENCE / 2.0;
 /// Most intervals that are compared together.
 const MAX_WINDOW: usize = 8;
 /// Phases that end before they are stable, one after the other, after which adapting doubles the interval.
@@ -112,6 +119,8 @@ struct Current {
     first: u64,
     /// Position in the known phases.
     known: usize,
+    /// Whether it was not met before this visit.
+    is_new: bool,
     /// Its last intervals, not yet in its sample.
     recent: VecDeque<Batch>,
     /// Intervals of this visit.
@@ -239,14 +248,46 @@ impl Detector {
             }
             // The first interval is the one that predicts.
             if !current.is_stable && current.intervals > STABLE_AFTER {
-                current.is_stable = true;
-                self.unstable = 0;
-                let phase = self.known[current.known].id;
-                events.push(Event::Stable { phase });
+                self.settle(events);
             }
             return;
         };
         self.leave(changed, number, events);
+    }
+
+    /// The current phase has predicted enough intervals: it is stable, or a known phase whose first interval held
+    /// something else.
+    fn settle(&mut self, events: &mut Vec<Event>) {
+        if let Some(apart) = self.known_after_mixture() {
+            self.leave(apart, 0, events);
+            self.identify(events);
+        }
+        let Some(current) = &mut self.current else { return };
+        current.is_stable = true;
+        current.intervals = current.intervals.max(STABLE_AFTER + 1);
+        self.unstable = 0;
+        let phase = self.known[current.known].id;
+        events.push(Event::Stable { phase });
+    }
+
+    /// The number of bursts at the end of a new phase that are of a known one, if its further intervals are.
+    fn known_after_mixture(&self) -> Option<usize> {
+        let current = self.current.as_ref().filter(|current| current.is_new)?;
+        let later = Sample::new(current.recent.range(1..));
+        let closest = (0..self.known.len())
+            .filter(|position| *position != current.known)
+            .filter_map(|position| {
+                let comparison = Comparison::new(&Sample::new([self.known[position].bursts.kept()]), &later);
+                let is_close = comparison.difference() < MAX_MIXTURE_DIFFERENCE && !comparison.is_significant();
+                is_close.then(|| (comparison.difference(), position))
+            })
+            .min_by(|a, b| a.0.total_cmp(&b.0))?;
+        let (known, first) = (
+            Sample::new([self.known[closest.1].bursts.kept()]),
+            current.recent.front()?,
+        );
+        let mixture = Sample::new([first]);
+        Some(mixture.len() - last_apart(&known, &mixture) + later.len())
     }
 
     /// Ends the current phase `apart` bursts before the last one, of which the last `number` are not counted yet.
@@ -309,18 +350,16 @@ impl Detector {
         });
         let burst = self.first;
         self.first += number;
-        let (known, recent) = match closest {
-            Some((_, position)) => (position, VecDeque::from([batch])),
+        let known = match closest {
+            Some((_, position)) => position,
             None => {
                 self.forget_one();
                 self.phases += 1;
-                let mut sample = Reference::default();
-                batch.into_bursts().for_each(|burst| sample.add(burst));
                 self.known.push(Known {
                     id: PhaseId(self.phases),
-                    bursts: sample,
+                    bursts: Reference::default(),
                 });
-                (self.known.len() - 1, VecDeque::new())
+                self.known.len() - 1
             }
         };
         events.push(Event::Began {
@@ -333,7 +372,8 @@ impl Detector {
         self.current = Some(Current {
             first: burst,
             known,
-            recent,
+            is_new: closest.is_none(),
+            recent: VecDeque::from([batch]),
             intervals: 1,
             is_stable: false,
         });
@@ -386,14 +426,29 @@ fn change_in(sample: &Reference, current: &Current) -> Option<usize> {
 /// The position in `bursts` at which the share of time in the traces that became more frequent changes: the best
 /// division by least squares, where the mean before it is the earlier sample's.
 fn first_apart(earlier: &Sample<'_>, later: &Sample<'_>, bursts: &[&Signature]) -> usize {
-    let risen = Risen::of_samples(earlier, later);
+    bursts.len()
+        - division(
+            earlier,
+            &Risen::of_samples(earlier, later),
+            bursts.iter().rev().copied(),
+        )
+}
+
+/// The number of bursts at the start of a mixture that are not of a known phase.
+fn last_apart(known: &Sample<'_>, mixture: &Sample<'_>) -> usize {
+    division(known, &Risen::of_samples(known, mixture), mixture.bursts())
+}
+
+/// How many of the first bursts have more of the traces that became more frequent than an earlier sample has: the best
+/// division by least squares.
+fn division<'s>(earlier: &Sample<'_>, risen: &Risen, bursts: impl Iterator<Item = &'s Signature>) -> usize {
     let before = earlier.bursts().map(|burst| risen.share_of(burst)).sum::<f64>() / earlier.len() as f64;
     let (mut best, mut at, mut sum) = (f64::NEG_INFINITY, 0, 0.0);
-    for (position, burst) in bursts.iter().enumerate().rev() {
+    for (number, burst) in (1_usize..).zip(bursts) {
         sum += risen.share_of(burst) - before;
-        let gain = sum.max(0.0).powi(2) / (bursts.len() - position) as f64;
+        let gain = sum.max(0.0).powi(2) / number as f64;
         if gain >= best {
-            (best, at) = (gain, position);
+            (best, at) = (gain, number);
         }
     }
     at

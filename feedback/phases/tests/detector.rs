@@ -162,6 +162,38 @@ fn causes() {
 }
 
 #[test]
+fn after_a_phase_shorter_than_an_interval_comes_the_known_one() {
+    let (long, short) = (kind(0, 0.2), kind(100, 0.0));
+    for bursts in [2, 5, 10, 20, 35, 50, 70, 95] {
+        for seed in 0..8 {
+            let events = detect(
+                &[(long, 850), (short, bursts), (long, 1500)],
+                Interval::Fixed(100),
+                seed,
+            );
+            let stable: Vec<u32> = events
+                .iter()
+                .filter_map(|(_, event)| match event {
+                    Event::Stable { phase } => Some(phase.0),
+                    _ => None,
+                })
+                .collect();
+            let begun = begun(&events);
+            assert!(stable.iter().all(|phase| *phase == 1), "{bursts}: {begun:?} {stable:?}");
+            assert_eq!(begun.last().map(|last| last.0), Some(1), "{bursts}: {begun:?}");
+            if bursts >= 35 {
+                // It is found as what it is, with its ends.
+                let [_, (2, from), (1, to)] = begun[..] else {
+                    panic!("{bursts}: {begun:?}")
+                };
+                let far = from.abs_diff(850) + to.abs_diff(850 + bursts as u64);
+                assert!(far <= 12, "{bursts}: {begun:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn small_changes_need_more_intervals() {
     // A third of the time: one interval of 100 bursts cannot prove it, eight can.
     let events = detect(&[(kind(0, 0.3), 4000), (kind(0, 0.65), 4000)], Interval::Fixed(100), 7);
