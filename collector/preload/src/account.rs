@@ -118,6 +118,18 @@ pub fn burst_cost() -> Option<f64> {
     page()?.burst_cost()
 }
 
+/// Reports how long bursts are, in taken branches.
+pub fn learn_burst_length(branches: u64) {
+    if let Some(page) = page() {
+        page.learn_burst_length(branches);
+    }
+}
+
+/// The length of a burst that all processes have learned.
+pub fn burst_length() -> Option<u64> {
+    page()?.burst_length()
+}
+
 /// CPU time used so far: by the recording, or by this process if it has no page.
 pub fn totals() -> Totals {
     if let Some(page) = page() {

@@ -10,8 +10,6 @@ use std::sync::OnceLock;
 const STEPPED_BURST: u64 = 64;
 /// Taken branches of a shadow burst, unless the budget requires shorter or allows longer bursts.
 const SHADOW_BURST: u64 = 1000;
-/// Shortest shadow burst, in taken branches.
-pub const MIN_BURST: u64 = 64;
 
 /// Written once, before the first handler is installed; reading takes no lock.
 static SETTINGS: OnceLock<Settings> = OnceLock::new();

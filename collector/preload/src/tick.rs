@@ -17,9 +17,11 @@ use crate::sys::{self, syscall};
 use crate::{descriptors, settings};
 use core::ffi::c_void;
 use core::sync::atomic::Ordering::Relaxed;
-use pleach_wire::account::{interval, mean_interval};
+use pleach_wire::account::mean_interval;
+use pleach_wire::burst_length;
 use pleach_wire::forked::EarlySampling;
 use pleach_wire::kinds::{EndReason, Engine};
+use pleach_wire::random::interval;
 
 /// Minimum time between ticks. If the budget allows more ticks, bursts become longer instead.
 const MIN_PERIOD_NS: f64 = 200_000.0;
@@ -29,9 +31,6 @@ const TIMER_PERIOD_NS: f64 = 4_000_000.0;
 const BRANCH_DISTANCE: u64 = 6;
 /// Cost of shadow execution of an instruction, for the first guess.
 const SHADOW_NS: u64 = 50;
-/// CPU time between two shadow bursts if the budget allows only shorter bursts. Ten seconds then give 400 bursts,
-/// enough for superblocks and for splitting.
-const BURST_DISTANCE_NS: f64 = 25_000_000.0;
 
 /// Source of a thread's ticks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -175,8 +174,11 @@ impl Ticker {
     /// Starts over in a new thread or process.
     pub fn begin(&mut self, ordinal: u32) {
         self.base_cpu_ns = sys::thread_cpu_ns();
-        self.cost_ns = expected_cost();
-        self.burst = settings::burst();
+        self.cost_ns = account::burst_cost().unwrap_or_else(expected_cost);
+        let longest = settings::burst();
+        let has_budget = settings::get().period_ns.is_none();
+        let learned = account::burst_length().filter(|_| has_budget);
+        self.burst = learned.map_or(longest, |learned| learned.min(longest));
         self.early = EarlySampling::NONE;
         self.random = random::of_thread(settings::get().seed, ordinal);
     }
@@ -214,6 +216,7 @@ impl Ticker {
         self.cost_ns += (cost as f64 - self.cost_ns) * 0.25;
         if settings::get().period_ns.is_none() {
             self.burst = self.next_length(reason);
+            account::learn_burst_length(self.burst);
         }
     }
 
@@ -324,7 +327,7 @@ impl Ticker {
     /// Taken branches of the next burst: more if the budget allows more ticks than the minimum time between them.
     fn next_length(&self, reason: EndReason) -> u64 {
         let (mean, floor) = (self.mean_ns(), self.floor_ns());
-        let (base, burst) = (self.affordable_length(reason), self.burst as f64);
+        let (base, burst) = (self.affordable_length(reason) as f64, self.burst as f64);
         if mean < floor {
             (burst * (floor / mean).min(4.0)).min(settings::MAX_BURST as f64) as u64 + 1
         } else if burst < base {
@@ -337,18 +340,14 @@ impl Ticker {
     }
 
     /// Taken branches that the next burst should have.
-    ///
-    /// A shadow burst costs little more than its tick, so a few long bursts record the most branches. But branches of
-    /// one burst are not independent, so bursts are kept short enough for a minimum rate.
-    fn affordable_length(&self, reason: EndReason) -> f64 {
+    fn affordable_length(&self, reason: EndReason) -> u64 {
+        let (longest, overhead) = (settings::burst(), settings::get().overhead);
         match settings::engine() {
-            Engine::RunAhead if reason == EndReason::Budget => {
-                let affordable = settings::get().overhead * BURST_DISTANCE_NS / self.cost_ns;
-                let next = self.burst as f64 * affordable.clamp(0.5, 2.0);
-                next.clamp(settings::MIN_BURST as f64, settings::burst() as f64)
+            Engine::RunAhead => {
+                let was_cut = reason == EndReason::Budget;
+                burst_length::affordable_length(self.burst, longest, self.cost_ns, overhead, was_cut)
             }
-            Engine::RunAhead => self.burst as f64,
-            _ => settings::burst() as f64,
+            _ => longest,
         }
     }
 

@@ -9,6 +9,7 @@
 //! are compiled elsewhere would make it expect panics, and link the code for them.
 
 use crate::forked;
+use crate::settings::MAX_BURST;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -17,7 +18,7 @@ pub const FILE: &core::ffi::CStr = c"account";
 /// Size of the file.
 pub const SIZE: usize = 8192;
 /// First word of the page: its layout. A process ignores a page of another layout.
-pub const LAYOUT: u64 = 0x3650_4343_4148_4c50;
+pub const LAYOUT: u64 = 0x3750_4343_4148_4c50;
 
 /// Number of kinds of processes; a hash of the executable's name selects one.
 const KINDS: usize = 64;
@@ -127,6 +128,8 @@ pub struct Account {
     start_cost_ns: AtomicU64,
     /// Learned cost of a burst; 0: unknown.
     burst_cost_ns: AtomicU64,
+    /// Learned length of a burst in taken branches; 0: unknown.
+    burst_length: AtomicU64,
     /// Learned cost of starting a process with breakpoints; 0: unknown.
     observed_start_ns: AtomicU64,
     /// Learned cost of sampling a forked child from its start on; 0: unknown.
@@ -168,6 +171,7 @@ impl Default for Account {
             unwritten: AtomicU64::default(),
             start_cost_ns: AtomicU64::default(),
             burst_cost_ns: AtomicU64::default(),
+            burst_length: AtomicU64::default(),
             observed_start_ns: AtomicU64::default(),
             forked_start_ns: AtomicU64::default(),
             confined: AtomicU64::default(),
@@ -235,6 +239,20 @@ impl Account {
     /// The learned cost of a burst.
     pub fn burst_cost(&self) -> Option<f64> {
         cost(&self.burst_cost_ns)
+    }
+
+    /// Learns how long bursts are, in taken branches.
+    pub fn learn_burst_length(&self, branches: u64) {
+        let next = self
+            .burst_length()
+            .map_or(branches, |before| (3 * before + branches) / 4);
+        self.burst_length.store(next.clamp(1, MAX_BURST), Relaxed);
+    }
+
+    /// The learned length of a burst in taken branches.
+    pub fn burst_length(&self) -> Option<u64> {
+        let branches = self.burst_length.load(Relaxed);
+        (1..=MAX_BURST).contains(&branches).then_some(branches)
     }
 
     /// CPU time that the recording has used so far.
@@ -457,30 +475,10 @@ pub fn mean_interval(overhead: f64, burst_ns: f64, totals: Totals) -> f64 {
     burst_ns / share.clamp(overhead / 4.0, overhead * 2.0)
 }
 
-/// An exponentially distributed interval, from its mean and a number that is uniform in 0..1.
-pub fn interval(mean: f64, uniform: f64) -> f64 {
-    -mean * logarithm(1.0 - uniform)
-}
-
-/// The natural logarithm of a number above 0 and at most 1. The mathematical library is not used, because it would have
-/// to be loaded into every process.
-fn logarithm(x: f64) -> f64 {
-    const BIAS: i64 = 1023;
-    let bits = x.max(f64::MIN_POSITIVE).to_bits();
-    let exponent = (bits >> 52) as i64 - BIAS;
-    // In 1..2.
-    let mantissa = f64::from_bits(bits & ((1 << 52) - 1) | (BIAS as u64) << 52);
-    // Twice the inverse hyperbolic tangent of at most a third: ten terms are exact to ten digits.
-    let t = (mantissa - 1.0) / (mantissa + 1.0);
-    let series = (0..10)
-        .rev()
-        .fold(0.0, |sum, term| sum * t * t + 1.0 / f64::from(2 * term + 1));
-    exponent as f64 * core::f64::consts::LN_2 + 2.0 * t * series
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::interval;
 
     #[test]
     fn starts_take_a_tenth_of_the_budget_or_happen_rarely() {
@@ -625,16 +623,6 @@ mod tests {
         assert!(account.affords_observed_start(0.01, kind));
         kind.cpu_ns.store(10 * 50_000_000, Relaxed);
         assert!(!account.affords_observed_start(0.01, kind));
-    }
-
-    #[test]
-    fn intervals_are_memoryless() {
-        let mean = (0..1000).map(|i| interval(5.0, f64::from(i) / 1000.0)).sum::<f64>() / 1000.0;
-        assert!((mean - 5.0).abs() < 0.05, "{mean}");
-        assert_eq!(interval(5.0, 0.0), 0.0);
-        for x in [1.0, 0.999, 0.75, 0.5, 0.3, 1e-3, 1e-16] {
-            assert!((logarithm(x) - x.ln()).abs() < 1e-9, "{x}");
-        }
     }
 
     #[test]

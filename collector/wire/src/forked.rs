@@ -19,7 +19,7 @@
 //! interval after its early part. Its timer fires that interval after its *start*, and the length of the early part is the time that
 //! a timer may be late.
 
-use crate::account::interval;
+use crate::random::interval;
 
 /// Minimum probability of being chosen.
 pub const MIN_PROBABILITY: f64 = 1.0 / 64.0;

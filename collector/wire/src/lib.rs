@@ -14,6 +14,7 @@
 //! 8. [`coverage`]: where breakpoints go in a module, and which were hit, in a file that its processes share.
 
 pub mod account;
+pub mod burst_length;
 pub mod coverage;
 pub mod forked;
 pub mod interposed;

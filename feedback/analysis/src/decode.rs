@@ -298,9 +298,16 @@ impl<'p> Decoder<'p> {
                 }
             }
             Some(Transfer::Jump | Transfer::Conditional | Transfer::IndirectJump) => {}
-            // Returns, and everything that comes back from code that is not known.
-            kind => {
-                if kind == Some(Transfer::Return) {
+            Some(Transfer::Return) => {
+                sink(Event::Left { frame: self.frame });
+                self.return_to(to);
+            }
+            // Everything that comes back from code that is not known.
+            _ => {
+                let is_known = self.stack.iter().any(|pending| pending.return_to == to);
+                if !is_known && self.program.block_before_return(to).is_some() {
+                    // To a call from before the burst: what ran since then has ended, by a jump to that code if not by
+                    // a return.
                     sink(Event::Left { frame: self.frame });
                 }
                 self.return_to(to);

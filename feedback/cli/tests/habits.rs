@@ -235,6 +235,20 @@ fn every_command_shows_an_example() {
     assert!(seen >= 6, "{seen} commands of commands");
 }
 
+#[test]
+fn a_build_does_not_go_on_without_its_profile() {
+    let dir = folder("flags");
+    let output = pleach(&["flags", "use", "missing.pleach"], &dir);
+    assert!(!output.status.success() && stderr(&output).contains("missing.pleach"));
+    // In `$(…)`, its status is lost.
+    let words = String::from_utf8(output.stdout).unwrap();
+    fs::write(dir.join("a.c"), "int main(void) { return 0; }").unwrap();
+    let mut clang = Command::new("clang-22");
+    let clang = clang.args(words.split_whitespace()).arg("a.c").current_dir(&dir);
+    let output = clang.output().expect("clang-22 runs");
+    assert!(!output.status.success() && stderr(&output).contains("-pleach-gave-no-flags"));
+}
+
 /// What a command prints on a terminal of so many columns, without colours.
 fn on_a_terminal(columns: usize, args: &str, folder: &Path) -> String {
     // `script` (util-linux) gives the command a terminal.

@@ -84,7 +84,7 @@ class FunctionView {
     const more = h("button.more", { type: "button", onclick: () => { list.append(...this.pathRows.slice(FIRST_PATHS)); more.remove(); } }, `Show ${hidden} more`);
     const left = this.row.paths - paths.length;
     return h("section", {}, h("h3", { title: PATH_LEGEND }, "Hottest paths"),
-      h("p.count", {}, "of the function's path executions; choose several to see them in the graph"),
+      h("p.count", {}, "shares of the function's IR instructions and of its path executions; choose several to see them in the graph"),
       list, hidden > 0 && more, left > 0 && note(`${grouped(left)} rarer paths are not listed.`));
   }
 
@@ -93,11 +93,11 @@ class FunctionView {
     const button = h("button.path", {
       type: "button", "data-path": at, "aria-pressed": String(this.chosen.has(at)),
       "aria-label": `Path ${pathLetter(at)}, ${percent(share)}, blocks ${path.blocks.join(" ")}`,
-      title: `${percent(path.work)} of the function's IR instructions; ${blocksText(path)}\n${PATH_LEGEND}`,
+      title: `${blocksText(path)}\n${PATH_LEGEND}`,
       onclick: () => this.togglePath(at), onmouseenter: () => this.hover([at]), onmouseleave: () => this.hover(null),
       onfocus: () => this.hover([at]), onblur: () => this.hover(null),
     }, h(`span.letter.way-${at % PATH_COLOURS}`, {}, pathLetter(at)),
-    h("span.value", {}, percent(share)), h("span.interval", {}, range(low, high)), h("span.way-text", {}, pathText(this.detail, path)));
+    h("span.value", {}, percent(path.work)), h("span.value", {}, percent(share)), h("span.interval", {}, range(low, high)), h("span.way-text", {}, pathText(this.detail, path)));
     return h("li", {}, button);
   }
 

@@ -256,6 +256,24 @@ fn overlap(a: &Profile, b: &Profile) -> f64 {
         .sum()
 }
 
+/// `often` and `seldom` end in a jump to `free`, which returns to `main`: neither leads to the other's calls.
+#[test]
+fn what_ends_in_a_jump_to_unknown_code_calls_nobody() {
+    let dir = scratch();
+    let [binary, profile] = ["tail", "tail.pleach"].map(|name| dir.path().join(name));
+    let flags = [flags(&["annotate"]), vec!["-O2".into(), "-g".into()]].concat();
+    compile(&binary, &flags, &[program("events_tail.c")]);
+    let mut record = Command::new(pleach());
+    record.args(["record", "--quiet", "--overhead", "20%", "--event", "allocations", "-o"]);
+    stdout(record.arg(&profile).arg("--").arg(&binary));
+    let allocations = event(&profile, "allocations");
+    let paths = list(in_function(&allocations, "make"), "paths");
+    assert!(paths.iter().any(|path| passes(path, "often")), "{allocations}");
+    for path in paths {
+        assert!(!(passes(path, "often") && passes(path, "seldom")), "{path}");
+    }
+}
+
 #[test]
 fn what_cannot_be_recorded_is_told_before_the_run_where_that_is_known() {
     let dir = scratch();

@@ -149,7 +149,7 @@ fn function(page: &Chromium, printed_paths: &str) {
     let ways = "new Set([...document.querySelectorAll('svg.cfg .ways .letter')].map((e) => e.textContent)).size";
     assert_eq!(page.number(ways), 1.0, "the hottest path is drawn");
     // Of eleven paths a round, four are of 'l' and four of 'r'; one leaves the inner loop.
-    let paths = page.all("button.path[data-path] .value");
+    let paths = page.all("button.path[data-path] .value + .value");
     assert_eq!(paths[..2], ["36.36 %", "36.36 %"]);
     paths_are_lines(page, printed_paths);
     page.click("button.path[data-path='1']");

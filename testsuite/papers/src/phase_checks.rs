@@ -54,6 +54,8 @@ pub struct Checked {
     pub short: u64,
     /// Those of them whose start and end were found, without and with the times of first executions.
     pub short_found: [u64; 2],
+    /// Those after which the phase around them was recognised, without and with the same times.
+    pub short_returned: [u64; 2],
     /// First executions where nothing changes.
     pub marks: u64,
     /// Changes that were found there.
@@ -85,6 +87,7 @@ pub fn check(recordings: &[(String, VectorSet)], options: &CheckOptions) -> Resu
             distance: 0.0,
             short: 0,
             short_found: [0; 2],
+            short_returned: [0; 2],
             marks: 0,
             false_marks: 0,
         };
@@ -192,11 +195,11 @@ impl Made {
         self.first_hits.push(self.time() - 500);
     }
 
-    /// Positions of the first bursts of all phases that are found.
-    fn begun(&self, first_hits: &[u64], length: usize) -> Vec<u64> {
+    /// Positions of the first bursts of all phases that are found, and which phases these are.
+    fn begun(&self, first_hits: &[u64], length: usize) -> Vec<(u64, PhaseId)> {
         let (events, _) = detect(self.bursts.clone(), first_hits, Interval::Fixed(length));
         let begun = events.iter().filter_map(|event| match event {
-            Event::Began { burst, .. } => Some(*burst),
+            Event::Began { burst, phase, .. } => Some((*burst, *phase)),
             _ => None,
         });
         begun.collect()
@@ -249,10 +252,13 @@ fn short_phases(pools: &[Vec<&Signature>], options: &CheckOptions, generator: &m
         }
         checked.short += 1;
         let near = (end - start) / 5;
-        for (first_hits, found) in [&[][..], &made.first_hits].into_iter().zip(&mut checked.short_found) {
+        for (is_marked, first_hits) in [&[][..], &made.first_hits].into_iter().enumerate() {
             let begun = made.begun(first_hits, options.length);
-            let has = |truth: u64| begun.iter().any(|burst| burst.abs_diff(truth) <= near);
-            *found += u64::from(has(start) && has(end));
+            let has = |truth: u64| begun.iter().any(|(burst, _)| burst.abs_diff(truth) <= near);
+            checked.short_found[is_marked] += u64::from(has(start) && has(end));
+            // A phase that was not noticed at all is no change of phase.
+            let [first, last] = [begun.first(), begun.last()].map(|begun| begun.map(|(_, phase)| *phase));
+            checked.short_returned[is_marked] += u64::from(first == last);
         }
     }
 }
@@ -292,9 +298,12 @@ pub fn sections(checked: &[Checked]) -> Vec<Section> {
         ("short", "short phases"),
         ("found", "found"),
         ("found_unmarked", "found without first executions"),
+        ("returned", "the phase around them again"),
+        ("returned_unmarked", "again without first executions"),
     ]);
     for of in checked {
         let [unmarked, marked] = of.short_found;
+        let [returned_unmarked, returned] = of.short_returned;
         marks.push([
             of.name.as_str().into(),
             of.marks.into(),
@@ -302,6 +311,8 @@ pub fn sections(checked: &[Checked]) -> Vec<Section> {
             of.short.into(),
             marked.into(),
             unmarked.into(),
+            returned.into(),
+            returned_unmarked.into(),
         ]);
     }
     vec![

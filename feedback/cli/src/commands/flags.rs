@@ -8,6 +8,7 @@ use pleach_decide::support::{NOT_ANNOTATED, Support};
 use pleach_profile::Anchor;
 use pleach_profile::file::ProfileFile;
 use std::fs;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
@@ -15,7 +16,8 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 /// Print compiler flags, for $(…) on a clang command line.
 ///
 /// The flags work for compiling, assembling and linking C and C++ at every -O level, and cause no warnings. Use the
-/// same anchor, -O level and clang for `annotate`, `instrument` and `use`.
+/// same anchor, -O level and clang for `annotate`, `instrument` and `use`. After an error, compilers refuse what is printed,
+/// so that no build goes on without its profile.
 ///
 ///   clang -O2 $(pleach flags annotate) app.c -o app          1. build for recording
 ///   clang -O2 $(pleach flags use app.pleach) app.c -o app    2. build with the profile
@@ -131,8 +133,20 @@ enum AnchorArg {
     Late,
 }
 
-/// Prints the flags.
+/// In place of flags that cannot be given. A shell goes on after a `$(…)` that failed; a compiler refuses this one.
+const NO_FLAGS: &str = "-pleach-gave-no-flags";
+
+/// Prints the flags. Where there are none, so that `$(…)` would be empty, prints one that compilers refuse: otherwise a
+/// build would go on without what it was to have.
 pub fn run(args: &Args) -> Result<ExitCode> {
+    let flags = print_flags(args);
+    if flags.is_err() && !io::stdout().is_terminal() {
+        print(&format!("{NO_FLAGS}\n"))?;
+    }
+    flags
+}
+
+fn print_flags(args: &Args) -> Result<ExitCode> {
     let plugin = install::library(install::PLUGIN)?;
     // What objects depend on beside their sources: named in dependency files, so that builds see a change.
     let mut inputs = vec![shell_safe(&plugin)?];

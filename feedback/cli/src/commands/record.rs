@@ -62,7 +62,7 @@ pub struct Args {
     duration: Option<Duration>,
     /// Mean CPU time between bursts, in place of a budget (--overhead): 500us, 4ms. Periods are random, unless `fixed`
     /// follows: 4ms,fixed. Fixed periods can alias with loops of the same period.
-    #[arg(long, value_parser = period, value_name = "TIME[,fixed]")]
+    #[arg(long, value_parser = period, value_name = "TIME[,fixed]", conflicts_with = "overhead")]
     period: Option<Period>,
     /// Number of taken branches in a burst (default: 1000, or what the budget allows). Hardware has its own (lbr).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_BURST as i64))]

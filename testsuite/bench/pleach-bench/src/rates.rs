@@ -105,7 +105,11 @@ impl Runs {
         let folder = tempfile::tempdir()?;
         let (stats, profile) = (folder.path().join("stats.json"), folder.path().join("rate.pleach"));
         let mut record_options = options.with.clone();
-        record_options.extend(["--quiet", "--engine", engine, "--overhead", budget, "--stats"].map(str::to_owned));
+        // A period is in place of a budget.
+        if !options.with.iter().any(|option| option.starts_with("--period")) {
+            record_options.extend(["--overhead", budget].map(str::to_owned));
+        }
+        record_options.extend(["--quiet", "--engine", engine, "--stats"].map(str::to_owned));
         record_options.push(stats.display().to_string());
         let record = || -> Result<Stats> {
             record_profile(binary, invocation, pleach, &record_options, &profile)?;
