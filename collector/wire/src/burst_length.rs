@@ -7,6 +7,9 @@
 /// CPU time between two bursts if the budget allows only shorter bursts. Ten seconds then give 400 bursts, enough for
 /// superblocks and for splitting.
 const DISTANCE_NS: f64 = 25_000_000.0;
+/// Least cost of a burst that is aimed at, several times that of its tick: cheaper bursts would be ticks for the most part,
+/// which matters with small budgets.
+const LEAST_COST_NS: f64 = 150_000.0;
 /// Shortest burst, in taken branches.
 const SHORTEST: u64 = 64;
 /// Bursts that cost between the inverse of this and this times what the budget allows are left as they are: the cost of
@@ -17,7 +20,7 @@ const TOLERANCE: f64 = 2.0;
 /// `overhead`: the budget as a share of CPU time. `was_cut`: the last burst ended before it had as many branches, so that
 /// longer ones would be cut as well.
 pub fn affordable_length(branches: u64, longest: u64, cost_ns: f64, overhead: f64, was_cut: bool) -> u64 {
-    let affordable = overhead * DISTANCE_NS / cost_ns.max(1.0);
+    let affordable = (overhead * DISTANCE_NS).max(LEAST_COST_NS) / cost_ns.max(1.0);
     if !was_cut && (1.0 / TOLERANCE..=TOLERANCE).contains(&affordable) {
         return branches;
     }
@@ -50,6 +53,13 @@ mod tests {
             let cost = branches * f64::min(instructions, 64.0) * 50.0;
             assert!((125e3..=500e3).contains(&cost), "{instructions}: {branches}");
         }
+    }
+
+    #[test]
+    fn a_small_budget_means_fewer_bursts_not_ticks() {
+        assert_eq!(affordable_length(1000, 1000, 250e3, 0.001, false), 1000);
+        assert_eq!(affordable_length(1000, 1000, 2e6, 0.001, false), 500);
+        assert_eq!(affordable_length(120, 1000, 240e3, 0.001, false), 120);
     }
 
     #[test]
