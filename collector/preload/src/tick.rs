@@ -20,7 +20,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use pleach_wire::account::mean_interval;
 use pleach_wire::burst_length;
 use pleach_wire::forked::EarlySampling;
-use pleach_wire::kinds::{EndReason, Engine};
+use pleach_wire::kinds::Engine;
 use pleach_wire::random::interval;
 
 /// Minimum time between ticks. If the budget allows more ticks, bursts become longer instead.
@@ -29,8 +29,6 @@ const MIN_PERIOD_NS: f64 = 200_000.0;
 const TIMER_PERIOD_NS: f64 = 4_000_000.0;
 /// Instructions between two taken branches, for the first guess.
 const BRANCH_DISTANCE: u64 = 6;
-/// Cost of shadow execution of an instruction, for the first guess.
-const SHADOW_NS: u64 = 50;
 
 /// Source of a thread's ticks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,7 +91,7 @@ pub fn is_over() -> bool {
 /// First guess of a burst's cost.
 fn expected_cost() -> f64 {
     let instruction_ns = match settings::engine() {
-        Engine::RunAhead => SHADOW_NS,
+        Engine::RunAhead => burst_length::INSTRUCTION_NS as u64,
         _ => settings::get().step_ns,
     };
     (settings::burst() * BRANCH_DISTANCE * instruction_ns) as f64
@@ -153,6 +151,8 @@ pub struct Ticker {
     base_cpu_ns: u64,
     /// Expected cost of a burst in this thread.
     cost_ns: f64,
+    /// Expected number of instructions of a burst in this thread; none before the first one.
+    instructions: Option<f64>,
     /// Taken branches of the next burst.
     burst: u64,
     /// How the thread is sampled at first, if it is that of a child made by `fork`.
@@ -179,6 +179,7 @@ impl Ticker {
         let has_budget = settings::get().period_ns.is_none();
         let learned = account::burst_length().filter(|_| has_budget);
         self.burst = learned.map_or(longest, |learned| learned.min(longest));
+        self.instructions = None;
         self.early = EarlySampling::NONE;
         self.random = random::of_thread(settings::get().seed, ordinal);
     }
@@ -209,14 +210,19 @@ impl Ticker {
         account::spend_on_start(cost);
     }
 
-    /// Adds the cost of a burst that ended for `reason`, and chooses the length of the next one.
-    pub fn spend_on_burst(&mut self, cost: u64, reason: EndReason) {
+    /// Adds the cost of a burst of so many instructions, and chooses the length of the next one.
+    pub fn spend_on_burst(&mut self, cost: u64, instructions: u64) {
         self.spend(cost);
         account::learn_burst(cost);
         self.cost_ns += (cost as f64 - self.cost_ns) * 0.25;
+        let instructions = instructions as f64;
+        let known = self.instructions.unwrap_or(instructions);
+        let expected = known + (instructions - known) * 0.25;
         if settings::get().period_ns.is_none() {
-            self.burst = self.next_length(reason);
+            let before = self.burst.max(1);
+            self.burst = self.next_length(expected);
             account::learn_burst_length(self.burst);
+            self.instructions = Some(expected * self.burst as f64 / before as f64);
         }
     }
 
@@ -324,15 +330,18 @@ impl Ticker {
         }
     }
 
-    /// Taken branches of the next burst: more if the budget allows more ticks than the minimum time between them.
-    fn next_length(&self, reason: EndReason) -> u64 {
+    /// Taken branches of the next burst, where bursts have so many instructions: more if the budget allows more ticks than the minimum time between them.
+    fn next_length(&self, instructions: f64) -> u64 {
         let (mean, floor) = (self.mean_ns(), self.floor_ns());
-        let (base, burst) = (self.affordable_length(reason) as f64, self.burst as f64);
+        let (base, burst) = (self.affordable_length(instructions) as f64, self.burst as f64);
         if mean < floor {
             (burst * (floor / mean).min(4.0)).min(settings::MAX_BURST as f64) as u64 + 1
         } else if burst < base {
             base as u64
+        } else if burst > base && burst <= settings::burst() as f64 {
+            base as u64
         } else if burst > base && mean > 2.0 * floor {
+            // What a large budget had made longer.
             (burst * 0.75).max(base) as u64
         } else {
             self.burst
@@ -340,13 +349,10 @@ impl Ticker {
     }
 
     /// Taken branches that the next burst should have.
-    fn affordable_length(&self, reason: EndReason) -> u64 {
+    fn affordable_length(&self, instructions: f64) -> u64 {
         let (longest, overhead) = (settings::burst(), settings::get().overhead);
         match settings::engine() {
-            Engine::RunAhead => {
-                let was_cut = reason == EndReason::Budget;
-                burst_length::affordable_length(self.burst, longest, self.cost_ns, overhead, was_cut)
-            }
+            Engine::RunAhead => burst_length::affordable_length(self.burst, longest, instructions, overhead),
             _ => longest,
         }
     }

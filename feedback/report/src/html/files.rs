@@ -143,3 +143,26 @@ impl File {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relative_paths_get_the_only_whole_path_that_ends_so() {
+        let path = |text: &str| Some(PathBuf::from(text));
+        let mut paths = [
+            path("/app/src/a.c"),
+            path("src/a.c"),
+            path("a.c"),
+            path("/app/src/util.h"),
+            path("/lib/src/util.h"),
+            path("util.h"),
+            None,
+        ];
+        complete(&mut paths);
+        let completed = ["/app/src/a.c"; 3].map(path);
+        assert_eq!(paths[..3], completed);
+        assert_eq!((&paths[5], &paths[6]), (&path("util.h"), &None), "two files end so");
+    }
+}
