@@ -200,7 +200,10 @@ impl Unsampled {
         (self.processes > 0).then(|| Process {
             pid: 0,
             parent: None,
-            command: format!("({} processes that were not sampled)", self.processes),
+            command: match self.processes {
+                1 => "(1 process that was not sampled)".to_owned(),
+                processes => format!("({processes} processes that were not sampled)"),
+            },
             program_cpu_seconds: self.program_cpu_seconds,
             own_cpu_seconds: self.own_cpu_seconds,
             lost: 0,

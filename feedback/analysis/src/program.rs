@@ -99,10 +99,21 @@ fn called_in(map: &AddressMap, module: ModuleId, probe: &Probe) -> Option<Site> 
     Some((module, probe.instance, call.block))
 }
 
+/// Libraries of the sampler, which each recorded process has loaded.
+const SAMPLER: [&str; 2] = ["libpleach_preload.so", "libpleach_stub.so"];
+
 /// The map of a module; `None` if it is not annotated.
 fn read_module(module: &Module, finder: &Finder) -> Result<Option<AddressMap>, ModuleProblem> {
     let build_id = module.build_id.as_ref().map(|id| id.0.as_slice());
     if !is_file_path(&module.path) && !finder.names(&module.path, build_id) {
+        return Ok(None);
+    }
+    // Another version of the sampler than the one that recorded is nothing to warn of.
+    if module
+        .path
+        .file_name()
+        .is_some_and(|name| SAMPLER.iter().any(|sampler| name == *sampler))
+    {
         return Ok(None);
     }
     match AddressMap::from_binary(finder.open(&module.path, build_id)?) {

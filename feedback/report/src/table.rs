@@ -1,6 +1,6 @@
 //! Tables for people. Where there is room, each row is a line. On a terminal without that room, headers break between
 //! words, long names are cut in the middle, and texts (paths, reasons) break between words: within their columns, or on
-//! lines of their own below their rows where columns would be too narrow for them.
+//! lines of their own below their rows where columns would be too narrow for them. Names stand there as the last resort.
 
 use super::names::{Names, cut};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, TableStyle, Width};
@@ -114,10 +114,15 @@ impl Table {
             all.retain(is_beside);
         }
         widths = all.iter().map(narrow).collect();
-        if !self.shrink(&mut widths, SHORT_NAME, room) {
-            self.shrink(&mut widths, MIN_NAME, room);
+        if self.shrink(&mut widths, SHORT_NAME, room) || self.shrink(&mut widths, MIN_NAME, room) {
+            return widths;
         }
-        widths
+        // Names below as well.
+        let is_number = |column: &usize| self.kinds[*column] == Kind::Number;
+        if all.iter().any(is_number) {
+            all.retain(is_number);
+        }
+        all.iter().map(narrow).collect()
     }
 
     /// Makes the widest names and texts narrower until they fit, and says whether they do.
@@ -187,8 +192,13 @@ impl Display for Table {
             .saturating_sub(indent)
             .max(MIN_TEXT_BELOW);
         let below = |row: &[String]| {
-            let texts = iter::zip(row, &self.kinds).filter(|(_, kind)| **kind == Kind::Text);
-            let lines = texts.flat_map(|(text, _)| broken(text, room));
+            let is_below = |column: &usize| layout.iter().all(|(beside, _)| beside != column);
+            let cells = (0..row.len()).filter(is_below);
+            let lines = cells.flat_map(|column| match self.kinds[column] {
+                Kind::Text => broken(&row[column], room),
+                Kind::Name | Kind::Number => vec![cut(&row[column], room)],
+            });
+            let lines = lines.filter(|line| !line.is_empty());
             lines.map(|line| format!("\n{:indent$}{line}", "")).collect::<String>()
         };
         let is_rule = |line: &str| line.starts_with('─');
@@ -283,7 +293,7 @@ mod tests {
 
     #[test]
     fn every_line_fits() {
-        for room in 60..160 {
+        for room in 40..160 {
             let widest = shown(Some(room)).lines().map(columns).max();
             assert!(widest <= Some(room), "{room}: {widest:?}");
         }
