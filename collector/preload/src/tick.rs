@@ -336,12 +336,10 @@ impl Ticker {
         let (base, burst) = (self.affordable_length(instructions) as f64, self.burst as f64);
         if mean < floor {
             (burst * (floor / mean).min(4.0)).min(settings::MAX_BURST as f64) as u64 + 1
-        } else if burst < base {
+        } else if self.burst <= settings::burst() {
             base as u64
-        } else if burst > base && burst <= settings::burst() as f64 {
-            base as u64
-        } else if burst > base && mean > 2.0 * floor {
-            // What a large budget had made longer.
+        } else if mean > 2.0 * floor {
+            // A large budget had made it longer.
             (burst * 0.75).max(base) as u64
         } else {
             self.burst
