@@ -161,14 +161,14 @@ fn checks_of_the_detector_tell_right_from_wrong() {
         "{of:?}"
     );
     assert_eq!((of.not_recognised, of.additional), (0, 0), "{of:?}");
-    // Intervals show the ends of some short phases, and what follows all of them; first executions show all ends, and
-    // nothing where nothing changes.
+    // First executions show the ends of short phases, and nothing where nothing changes. Intervals show some ends, and
+    // what follows unless the program ends before four of them.
     assert_eq!(
-        (of.short, of.short_found[1], of.short_returned),
-        (100, 100, [100; 2]),
+        (of.short, of.short_found[1], of.short_returned[1]),
+        (100, 100, 100),
         "{of:?}"
     );
-    assert!(of.short_found[0] > 0, "{of:?}");
+    assert!(of.short_found[0] > 0 && of.short_returned[0] >= 95, "{of:?}");
     assert_eq!((of.marks, of.false_marks), (200, 0), "{of:?}");
     assert!(check(&[("empty".to_owned(), VectorSet::default())], &options).is_err());
 }
