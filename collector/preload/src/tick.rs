@@ -20,7 +20,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use pleach_wire::account::mean_interval;
 use pleach_wire::burst_length;
 use pleach_wire::forked::EarlySampling;
-use pleach_wire::kinds::Engine;
+use pleach_wire::kinds::{EndReason, Engine};
 use pleach_wire::random::interval;
 
 /// Minimum time between ticks. If the budget allows more ticks, bursts become longer instead.
@@ -128,6 +128,16 @@ fn affordable_mean(cost_ns: f64) -> f64 {
     mean_interval(settings::get().overhead, cost_ns, account::totals()) * account::probability()
 }
 
+/// Taken branches of bursts that the budget allows, with so many instructions for each.
+fn affordable_length(instructions_a_branch: f64) -> u64 {
+    match settings::engine() {
+        Engine::RunAhead => {
+            burst_length::affordable_length(instructions_a_branch, settings::burst(), settings::get().overhead)
+        }
+        _ => settings::burst(),
+    }
+}
+
 /// How a child made by `fork` is sampled at first, and the mean CPU time between its ticks.
 pub fn of_child(source: Source) -> (EarlySampling, f64) {
     if let Some(period_ns) = settings::get().period_ns {
@@ -151,8 +161,10 @@ pub struct Ticker {
     base_cpu_ns: u64,
     /// Expected cost of a burst in this thread.
     cost_ns: f64,
-    /// Expected number of instructions of a burst in this thread; none before the first one.
-    instructions: Option<f64>,
+    /// Taken branches of bursts that are not cut, as far as is known.
+    longest: u64,
+    /// Expected instructions for each taken branch that a burst in this thread may have; none before the first one.
+    instructions_a_branch: Option<f64>,
     /// Taken branches of the next burst.
     burst: u64,
     /// How the thread is sampled at first, if it is that of a child made by `fork`.
@@ -179,7 +191,7 @@ impl Ticker {
         let has_budget = settings::get().period_ns.is_none();
         let learned = account::burst_length().filter(|_| has_budget);
         self.burst = learned.map_or(longest, |learned| learned.min(longest));
-        self.instructions = None;
+        (self.longest, self.instructions_a_branch) = (longest, None);
         self.early = EarlySampling::NONE;
         self.random = random::of_thread(settings::get().seed, ordinal);
     }
@@ -210,19 +222,19 @@ impl Ticker {
         account::spend_on_start(cost);
     }
 
-    /// Adds the cost of a burst of so many instructions, and chooses the length of the next one.
-    pub fn spend_on_burst(&mut self, cost: u64, instructions: u64) {
+    /// Adds the cost of a burst of so many instructions that ended for `reason`, and chooses the length of the next one.
+    pub fn spend_on_burst(&mut self, cost: u64, instructions: u64, reason: EndReason) {
         self.spend(cost);
         account::learn_burst(cost);
         self.cost_ns += (cost as f64 - self.cost_ns) * 0.25;
-        let instructions = instructions as f64;
-        let known = self.instructions.unwrap_or(instructions);
-        let expected = known + (instructions - known) * 0.25;
+        let now = instructions as f64 / self.burst.max(1) as f64;
+        let known = self.instructions_a_branch.unwrap_or(now);
+        let expected = known + (now - known) * 0.25;
+        self.instructions_a_branch = Some(expected);
         if settings::get().period_ns.is_none() {
-            let before = self.burst.max(1);
-            self.burst = self.next_length(expected);
-            account::learn_burst_length(self.burst);
-            self.instructions = Some(expected * self.burst as f64 / before as f64);
+            let affordable = affordable_length(expected);
+            account::learn_burst_length(affordable);
+            self.burst = self.next_length(affordable, reason);
         }
     }
 
@@ -330,29 +342,27 @@ impl Ticker {
         }
     }
 
-    /// Taken branches of the next burst, where bursts have so many instructions: more if the budget allows more ticks than the minimum time between them.
-    fn next_length(&self, instructions: f64) -> u64 {
-        let (mean, floor) = (self.mean_ns(), self.floor_ns());
-        let (base, burst) = (self.affordable_length(instructions) as f64, self.burst as f64);
+    /// Taken branches of the next burst: more if the budget allows more ticks than the minimum time between them.
+    fn next_length(&mut self, affordable: u64, reason: EndReason) -> u64 {
+        let (mean, floor, longest) = (self.mean_ns(), self.floor_ns(), settings::burst());
+        let burst = self.burst as f64;
         if mean < floor {
-            (burst * (floor / mean).min(4.0)).min(settings::MAX_BURST as f64) as u64 + 1
-        } else if self.burst <= settings::burst() {
-            base as u64
-        } else if mean > 2.0 * floor {
+            return (burst * (floor / mean).min(4.0)).min(settings::MAX_BURST as f64) as u64 + 1;
+        }
+        if self.burst > longest {
             // A large budget had made it longer.
-            (burst * 0.75).max(base) as u64
-        } else {
-            self.burst
+            let next = (burst * 0.75) as u64;
+            return if mean > 2.0 * floor {
+                next.max(affordable)
+            } else {
+                self.burst
+            };
         }
-    }
-
-    /// Taken branches that the next burst should have.
-    fn affordable_length(&self, instructions: f64) -> u64 {
-        let (longest, overhead) = (settings::burst(), settings::get().overhead);
-        match settings::engine() {
-            Engine::RunAhead => burst_length::affordable_length(self.burst, longest, instructions, overhead),
-            _ => longest,
+        if reason == EndReason::Budget && settings::engine() == Engine::RunAhead {
+            let overhead = settings::get().overhead;
+            self.longest = burst_length::length_after_cut(self.burst, longest, self.cost_ns, overhead);
         }
+        affordable.min(self.longest)
     }
 
     /// Whether the source sent this signal; `thread` as given to [`Ticker::open`].

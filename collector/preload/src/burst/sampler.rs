@@ -181,7 +181,7 @@ impl Sampler {
         let now = sys::thread_cpu_ns();
         let cost = ours + now.saturating_sub(cpu + opening) + settings::get().signal_ns;
         self.ticker.spend_on_start(opening);
-        self.ticker.spend_on_burst(cost, u64::from(record.instructions));
+        self.ticker.spend_on_burst(cost, u64::from(record.instructions), reason);
         self.ticker.arm_next();
     }
 }
