@@ -2,9 +2,11 @@
 
 mod compressed;
 pub mod coverage;
+mod in_turn;
 mod join;
 
 pub use compressed::{Compressed, Epoch, Window};
+pub use in_turn::in_turn;
 pub use join::{JoinError, join};
 pub use pleach_wire::kinds::{EndReason, Engine};
 

@@ -2,6 +2,7 @@
 
 use crate::support::*;
 use pleach_collector::vector::VectorSet;
+use pleach_profile::Profile;
 use pleach_profile::file::ProfileFile;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -128,12 +129,14 @@ fn first_executions_reveal_a_phase_that_is_too_short_for_an_interval() {
     assert!(text.contains("first executed: sort ("), "{text}");
 }
 
+fn opened(profile: &Path) -> Profile {
+    let file = ProfileFile::open(profile).expect("a profile");
+    file.read_all().expect("readable")
+}
+
 /// The sampled block entries of a function.
 fn samples(profile: &Path, function: &str) -> f64 {
-    let profile = ProfileFile::open(profile)
-        .expect("a profile")
-        .read_all()
-        .expect("readable");
+    let profile = opened(profile);
     let found = profile.functions.iter().find(|f| f.name == function);
     found.expect("the function").samples as f64
 }
@@ -165,6 +168,54 @@ fn phases_have_the_weights_that_are_asked_for() {
     assert!((equal / expected - 1.0).abs() < 0.02, "{recorded} {equal} {expected}");
     // One recording has the same number of bursts for each second of CPU time.
     assert!((time / recorded - 1.0).abs() < 0.001, "{recorded} {time}");
+}
+
+/// Two recordings of the same phases in another order: each phase is one profile, with the function that makes it.
+#[test]
+fn phases_have_profiles_of_their_own() {
+    let dir = scratch();
+    let [first, second] = [["0", "400", "1", "400"], ["1", "300", "0", "300"]].map(|made| {
+        let (profile, _, _) = record_phases(dir.path(), &["--keep-vectors", "--quiet"], &made);
+        let moved = dir.path().join(format!("first-{}.pleach", made[0]));
+        std::fs::rename(&profile, &moved).expect("moved");
+        moved
+    });
+    let folder = dir.path().join("phases");
+    let by_phase = |files: &[&Path]| {
+        let mut command = Command::new(pleach());
+        command.args(["merge", "--by", "phase", "--interval", "60", "-o"]);
+        command.arg(&folder).args(files);
+        command
+    };
+    let merged = output(&mut by_phase(&[&first, &second]));
+    let told = String::from_utf8_lossy(&merged.stderr);
+    assert!(merged.status.success(), "{told}");
+    let files: Vec<PathBuf> = (1..=3).map(|at| folder.join(format!("phase-{at}.pleach"))).collect();
+    assert!(files[0].exists() && files[1].exists() && !files[2].exists(), "{told}");
+    let mixed = samples(&first, "search") / samples(&first, "sort");
+    let [of_search, of_sort] = [0, 1].map(|at| {
+        let profile = opened(&files[at]);
+        let samples = |name| {
+            profile
+                .functions
+                .iter()
+                .find(|f| f.name == name)
+                .map_or(0, |f| f.samples)
+        };
+        (samples("search") as f64 + 1.0) / (samples("sort") as f64 + 1.0)
+    });
+    assert!(
+        of_search > 20.0 * mixed && of_sort < mixed / 20.0,
+        "{of_search} {of_sort} {mixed}"
+    );
+    // Both recordings are in both: .7 s of each phase.
+    for file in &files[..2] {
+        let seconds = opened(file).provenance.program_cpu_seconds;
+        assert!((0.55..0.95).contains(&seconds), "{seconds}: {told}");
+    }
+    // A second merge does not mix with the first.
+    let (status, message) = failure(&mut by_phase(&[&first]));
+    assert!(status == 1 && message.contains("is not empty"), "{message}");
 }
 
 #[test]

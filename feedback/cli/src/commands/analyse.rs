@@ -8,7 +8,7 @@ use super::profile_output::write_profile;
 use super::recorded::analysed;
 use anyhow::{Context, Result, bail};
 use pleach_analysis::time_bias::{Model, Weights};
-use pleach_collector::vector::{VectorSet, join};
+use pleach_collector::vector::{VectorSet, in_turn, join};
 use pleach_decide::support::support_summary;
 use pleach_phases::{Interval, Timeline};
 use std::path::PathBuf;
@@ -94,6 +94,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut sets = sets.collect::<Result<Vec<_>>>()?;
     // As `merge` does, so that the order of profiles does not matter.
     sets.sort_by_cached_key(VectorSet::to_bytes);
+    if args.phases.is_some() {
+        in_turn(&mut sets);
+    }
     let vectors = join(sets).context("cannot analyse the recordings together")?;
     let mut weights = if args.correct_time_bias {
         Weights::from_vectors(&vectors, &Model::default())

@@ -1,12 +1,17 @@
 //! `pleach merge`: merges profiles, or files of exact counts.
 
+mod by_phase;
+
+use super::binaries::RecordedFiles;
 use super::inputs::note_changed;
+use super::phases::interval;
 use super::profile_output::write_profile;
 use super::progress::Progress;
 use anyhow::{Result, bail};
 use pleach_ball_larus::counts;
 use pleach_ball_larus::counts::file::CountFile;
 use pleach_collector::vector::{VectorSet, join};
+use pleach_phases::Interval;
 use pleach_profile::file::ProfileFile;
 use pleach_profile::merge::Merged;
 use pleach_profile::merge::files::merge_files;
@@ -19,8 +24,15 @@ use std::process::ExitCode;
 /// kept if all profiles have them and no --weighted-input is given. A function that changed between the recordings
 /// keeps counts for each version. Also merges files of exact counts (.plcnt), which instrumented programs write.
 ///
+/// With --by phase, the output is a new folder with a profile for each phase of the programs (`pleach phases`):
+/// phase-1.pleach, phase-2.pleach, … in the order in which they were met first. All need raw vectors, and the recorded
+/// files must be there. A phase of several recordings is one phase. Recordings that overlap in time are put one after
+/// the other. What breakpoints showed is of no phase, and is left out, as raw vectors are.
+///
 ///   pleach merge monday.pleach tuesday.pleach -o week.pleach
 ///   pleach merge -w 3,prod.pleach tests.pleach -o both.pleach      counts of prod.pleach three times
+///   pleach merge --by phase monday.pleach tuesday.pleach -o phases
+///   pleach merge -w 3,phases/phase-2.pleach phases/phase-1.pleach -o both.pleach
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -29,9 +41,25 @@ pub struct Args {
     /// A profile and the weight that its counts are multiplied by; may be repeated.
     #[arg(short, long, value_name = "WEIGHT,FILE", value_parser = weighted)]
     weighted_input: Vec<(f64, PathBuf)>,
-    /// The profile, or file of exact counts, to write. A profile that is there is renamed FILE.old.
+    /// The profile, or file of exact counts, to write. A profile that is there is renamed FILE.old. With --by, the
+    /// folder.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
+    /// Write a profile for each phase.
+    #[arg(long, value_enum, value_name = "WHAT", conflicts_with = "weighted_input")]
+    by: Option<By>,
+    /// With --by phase: length of the compared intervals in bursts, or auto (see `pleach phases --help`).
+    #[arg(long, default_value = "auto", value_parser = interval, value_name = "N|auto", requires = "by")]
+    interval: Interval,
+    #[command(flatten)]
+    files: RecordedFiles,
+}
+
+/// What has a profile of its own.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum By {
+    /// Each phase of the recorded programs
+    Phase,
 }
 
 fn weighted(text: &str) -> Result<(f64, PathBuf), String> {
@@ -46,15 +74,21 @@ fn weighted(text: &str) -> Result<(f64, PathBuf), String> {
 
 /// Merges.
 pub fn run(args: &Args) -> Result<ExitCode> {
+    if args.profiles.is_empty() && args.weighted_input.is_empty() {
+        bail!("nothing to merge: name at least one profile");
+    }
+    if let Some(By::Phase) = args.by {
+        return by_phase::merge_by_phase(&args.profiles, args.interval, &args.files, &args.output);
+    }
+    if !args.files.binary.is_empty() || args.files.root.symfs.is_some() {
+        bail!("--binary and --symfs have an effect with --by phase only: leave them out");
+    }
     if let Some(counts) = exact_counts(args)? {
         return merge_counts(counts, &args.output);
     }
     let unweighted = args.profiles.iter().map(|path| (path.clone(), 1.0));
     let weighted = args.weighted_input.iter().map(|(weight, path)| (path.clone(), *weight));
     let inputs: Vec<(PathBuf, f64)> = unweighted.chain(weighted).collect();
-    if inputs.is_empty() {
-        bail!("nothing to merge: name at least one profile");
-    }
     let progress = Progress::counted("merging", "profiles", false);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut merged = merge_files(&inputs, threads, &|done| progress.at(done, inputs.len() as u64))?;

@@ -29,6 +29,7 @@ use std::process::ExitCode;
 ///   pleach phases app.pleach
 ///   pleach phases app.pleach --interval 1000       smaller differences, fewer phases
 ///   pleach analyse app.pleach -o even.pleach --phases equal     a profile in which each phase counts alike
+///   pleach merge --by phase app.pleach -o phases                a profile of each phase
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
