@@ -3,6 +3,7 @@
 //! | table | command | module |
 //! |---|---|---|
 //! | stream compression (Sastry, Bodík and Smith, ISCA 2001) | `pleach-papers streams` | [`streams`] |
+//! | values of loads (the same paper, §5) | `pleach-papers loads` | [`streams`] |
 //! | sampled against exact distributions of instructions and branches | `pleach-papers time-bias` | [`time_bias`] |
 //! | path profiling with regions (Shye et al., INTERACT 2005) | `pleach-papers regions` | [`regions`] |
 //! | trace selection (Chen et al. 2003) | `pleach-papers traces` | [`traces`] |

@@ -32,6 +32,21 @@ enum Command {
         #[arg(long, default_value_t = 3)]
         trials: u64,
     },
+    /// The same paper: compress the values that programs load, error while the stream goes on. Programs are stepped, some
+    /// 10 microseconds for each instruction
+    Loads {
+        #[command(flatten)]
+        which: Which,
+        /// The input
+        #[arg(long, default_value = "short")]
+        on: InputKind,
+        /// Loads after which a program is stopped
+        #[arg(long, default_value_t = 4_000_000)]
+        events: usize,
+        /// Repetitions with other random numbers
+        #[arg(long, default_value_t = 3)]
+        trials: u64,
+    },
     /// The same paper: how fast its estimators converge, as a Monte-Carlo experiment
     Convergence {
         /// Repetitions
@@ -62,6 +77,9 @@ enum Command {
         /// Budget of the recording
         #[arg(long, default_value = "30%")]
         overhead: String,
+        /// Runs that go into the recording
+        #[arg(long, default_value_t = 1)]
+        repeat: u32,
     },
     /// Chen et al. (2003): four models of trace selection and ours, on recorded samples
     Traces {
@@ -122,6 +140,20 @@ fn main() -> Result<()> {
                 &options,
             )?)
         }
+        Command::Loads {
+            which,
+            on,
+            events,
+            trials,
+        } => {
+            let bench = open()?;
+            let options = streams::LoadOptions {
+                on: *on,
+                events: *events,
+                trials: *trials,
+            };
+            streams::load_sections(&streams::loads_of_workloads(&bench, &which.select(&bench)?, &options)?)
+        }
         Command::Convergence { experiments } => vec![streams::convergence(*experiments)],
         Command::TimeBias {
             which,
@@ -140,11 +172,16 @@ fn main() -> Result<()> {
             let found = time_bias::time_bias(&bench, &which.select(&bench)?, &plain_pleach()?, &options)?;
             time_bias::sections(&found, &options)
         }
-        Command::Regions { exact, overhead } => {
+        Command::Regions {
+            exact,
+            overhead,
+            repeat,
+        } => {
             let bench = open()?;
             let options = regions::RegionOptions {
                 on: exact.on,
                 overhead: overhead.clone(),
+                repeat: *repeat,
             };
             let workloads = exact.which.select(&bench)?;
             regions::sections(&regions::figures(

@@ -344,8 +344,8 @@ fn lengths_before_and_after_splitting() {
     ]);
     vector.extend([visit(&caller, 1, b'C'), visit(&caller, 1, b'D')]);
     let mut lengths = Lengths::default();
-    lengths.add(&vector, 2.0);
-    lengths.add(&[], 1.0);
+    lengths.add(&vector, 2.0, true);
+    lengths.add(&[], 1.0, true);
     assert_eq!(lengths.initial.get(), 14.0);
     // B before the first C, and E after D.
     assert_eq!(lengths.extended.get(), 18.0);
@@ -356,5 +356,5 @@ fn lengths_before_and_after_splitting() {
     assert_eq!((lengths.loops.weight, lengths.loops.sum), (8.0, 36.0));
     // BC, B, ABD, C, DE.
     assert_eq!((lengths.regions.weight, lengths.regions.sum), (10.0, 36.0));
-    assert_eq!(lengths.spans, [0.0, 0.0, 2.0]);
+    assert_eq!(lengths.spans, [0, 0, 1]);
 }

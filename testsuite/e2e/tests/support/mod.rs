@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
-/// Folder of the built `pleach`, plugin and sampler. They are built once, by the cargo that runs the tests.
+/// Folder of the built `pleach`, plugin, sampler and commands of the experiments. They are built once, by the cargo that runs the tests.
 pub fn built() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
@@ -39,6 +39,10 @@ pub fn built() -> &'static Path {
                 "pleach-preload",
                 "-p",
                 "pleach-stub",
+                "-p",
+                "pleach-papers",
+                "-p",
+                "pleach-bench",
             ])
             .arg("--target-dir")
             .arg(&target)

@@ -6,6 +6,7 @@ use super::credit::{EqualOptions, Portions, equal};
 use super::extension::split_partial_path;
 use super::lengths::{Lengths, Visit};
 use super::overmatching::{OverMatching, RegionReport, compare};
+use super::unique::{BRANCHES, unique_by_runs};
 use anyhow::Result;
 use pleach_analysis::decode::{Decoder, Event};
 use pleach_analysis::partial_paths::{FunctionEvidence, PartialPathOptions, collect_partial_paths};
@@ -25,7 +26,7 @@ use pleach_harness::recorder::record_vectors;
 use pleach_harness::table::{Cell, Section, Table};
 use pleach_harness::variant::Variant;
 use pleach_harness::workload::{InputKind, Workload};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// From this flow on, paths are hot.
 const HOT: f64 = 0.00125;
@@ -37,6 +38,8 @@ pub struct RegionOptions {
     pub on: InputKind,
     /// Budget, as `pleach record` takes it.
     pub overhead: String,
+    /// Runs that go into the recording.
+    pub repeat: u32,
 }
 
 /// How partial paths become region paths.
@@ -55,7 +58,7 @@ pub struct How {
 impl How {
     /// The papers' vectors, without any improvement.
     const PLAIN: Self = Self {
-        window: Some(4),
+        window: Some(BRANCHES),
         extend: false,
         cold: false,
         obvious: false,
@@ -69,6 +72,8 @@ pub struct Figures {
     pub workload: String,
     /// The papers' tables 2 and 3.
     pub lengths: Lengths,
+    /// Different vectors of the first runs, by their number.
+    pub unique: Vec<u64>,
     /// The result of crediting its vectors.
     pub credited: Vec<(How, Credited)>,
 }
@@ -99,11 +104,11 @@ fn of_workload(bench: &Bench, workload: &Workload, pleach: &Pleach, options: &Re
     let counted = count(bench, &counting, options.on)?;
     let annotated = Variant::Annotated(pleach.clone()).produce(bench, workload)?;
     let invocation = bench.invocation(workload, options.on)?;
-    let vectors = record_vectors(&annotated, &invocation, pleach, &options.overhead, 1)?;
+    let vectors = record_vectors(&annotated, &invocation, pleach, &options.overhead, options.repeat)?;
     let exact = RegionProfile::exact(&counted.exact.functions, DEFAULT_THRESHOLD);
     let program = Program::read(&vectors.modules, &Finder::default());
     let mut credited = Vec::new();
-    for window in [Some(4), Some(16), None] {
+    for window in [Some(BRANCHES), Some(16), None] {
         for extend in [false, true] {
             let partial = Partial::from_vectors(&program, &vectors, window, extend);
             for (cold, obvious) in [(false, false), (true, false), (false, true), (true, true)] {
@@ -124,6 +129,7 @@ fn of_workload(bench: &Bench, workload: &Workload, pleach: &Pleach, options: &Re
     Ok(Figures {
         workload: workload.name.clone(),
         lengths: lengths(&program, &vectors),
+        unique: unique_by_runs(&vectors),
         credited,
     })
 }
@@ -138,8 +144,9 @@ fn lengths(program: &Program, vectors: &VectorSet) -> Lengths {
     let maps: BTreeMap<u32, _> = program.annotated().map(|(module, map)| (module.0, map)).collect();
     let mut decoder = Decoder::new(program);
     let mut lengths = Lengths::default();
+    let mut seen = HashSet::new();
     for burst in &vectors.bursts {
-        for branches in burst.branches.chunks_exact(4) {
+        for branches in burst.branches.chunks_exact(BRANCHES) {
             let vector = Burst {
                 branches: branches.to_vec(),
                 end: None,
@@ -163,7 +170,7 @@ fn lengths(program: &Program, vectors: &VectorSet) -> Lengths {
                     });
                 }
             });
-            lengths.add(&visits, burst.count as f64);
+            lengths.add(&visits, burst.count as f64, seen.insert(branches));
         }
     }
     lengths
@@ -266,6 +273,16 @@ pub fn sections(figures: &[Figures]) -> Vec<Section> {
             lengths_table(figures),
         ),
         Section::new(
+            "spans",
+            "Different vectors of four branches, by the function boundaries that they span",
+            spans_table(figures),
+        ),
+        Section::new(
+            "unique",
+            "Different vectors of four branches, by the number of runs",
+            unique_table(figures),
+        ),
+        Section::new(
             "crediting",
             "Equal crediting beside exact counts",
             crediting_table(figures),
@@ -286,11 +303,8 @@ fn lengths_table(figures: &[Figures]) -> Table {
         ("functions", "split at functions"),
         ("loops", "at loops"),
         ("regions", "at regions"),
-        ("whole_percent", "within one function, %"),
     ]);
     for Figures { workload, lengths, .. } in figures {
-        let all: f64 = lengths.spans.iter().sum();
-        let within = lengths.spans.first().copied().unwrap_or(0.0);
         let mut row = vec![workload.as_str().into()];
         row.extend(
             [
@@ -302,8 +316,50 @@ fn lengths_table(figures: &[Figures]) -> Table {
             ]
             .map(|mean| Cell::Number(mean.get(), 1)),
         );
-        row.push(Cell::Number(100.0 * within / all, 1));
         table.push(row);
+    }
+    table
+}
+
+fn spans_table(figures: &[Figures]) -> Table {
+    let mut table = Table::new([
+        ("workload", "workload"),
+        ("0", "0"),
+        ("1", "1"),
+        ("2", "2"),
+        ("3", "3"),
+        ("more", "more"),
+        ("crossing_percent", "at least one, %"),
+    ]);
+    for Figures { workload, lengths, .. } in figures {
+        let (few, more) = lengths.spans.split_at(lengths.spans.len().min(4));
+        let all: u64 = lengths.spans.iter().sum();
+        let mut row: Vec<Cell> = vec![workload.as_str().into()];
+        row.extend((0..4).map(|spans| few.get(spans).copied().unwrap_or(0).into()));
+        row.push(more.iter().sum::<u64>().into());
+        let within = few.first().copied().unwrap_or(0);
+        row.push(Cell::Number(100.0 * (all - within) as f64 / all as f64, 1));
+        table.push(row);
+    }
+    table
+}
+
+fn unique_table(figures: &[Figures]) -> Table {
+    let most = figures.iter().map(|of| of.unique.len()).max().unwrap_or(0);
+    let numbers: Vec<usize> = [1, 2, 5, 10, 15, 20].into_iter().filter(|&runs| runs <= most).collect();
+    let names = numbers.iter().map(|runs| (runs.to_string(), runs.to_string()));
+    let mut table = Table::new(
+        [("workload".to_owned(), "workload".to_owned())]
+            .into_iter()
+            .chain(names),
+    );
+    for Figures { workload, unique, .. } in figures {
+        let of_runs = |&runs: &usize| unique.get(runs - 1).map_or_else(|| "".into(), |&known| known.into());
+        table.push(
+            [workload.as_str().into()]
+                .into_iter()
+                .chain(numbers.iter().map(of_runs)),
+        );
     }
     table
 }

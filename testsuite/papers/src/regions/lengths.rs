@@ -53,16 +53,16 @@ pub struct Lengths {
     pub loops: Mean,
     /// Of what is left after splitting at all regions' boundaries, too.
     pub regions: Mean,
-    /// By number of function boundaries that a vector spans: how many vectors.
-    pub spans: Vec<f64>,
+    /// By number of function boundaries that a vector spans: how many different vectors.
+    pub spans: Vec<u64>,
 }
 
 impl Lengths {
-    /// Adds a vector's blocks, oldest first, seen `weight` times.
+    /// Adds a vector's blocks, oldest first, seen `weight` times. `is_new`: no equal vector was added before.
     ///
     /// Blocks of one activation between blocks of another are pieces of their own: the papers split wherever a function
     /// boundary is crossed. Blocks that a vector does not show because nothing is left of them count nothing.
-    pub fn add(&mut self, vector: &[Visit<'_>], weight: f64) {
+    pub fn add(&mut self, vector: &[Visit<'_>], weight: f64, is_new: bool) {
         let pieces: Vec<&[Visit<'_>]> = vector.chunk_by(|a, b| a.activation == b.activation).collect();
         if pieces.is_empty() {
             return;
@@ -72,8 +72,8 @@ impl Lengths {
             .map(|piece| instructions(piece[0].function, &blocks(piece)));
         self.initial.add(shown.sum(), weight);
         let spans = pieces.len() - 1;
-        self.spans.resize(self.spans.len().max(spans + 1), 0.0);
-        self.spans[spans] += weight;
+        self.spans.resize(self.spans.len().max(spans + 1), 0);
+        self.spans[spans] += u64::from(is_new);
         let mut extended_length = 0;
         for (position, piece) in pieces.iter().enumerate() {
             let function = piece[0].function;

@@ -3,7 +3,8 @@
 //!
 //! The phases, one a file: extension ([`extension`]), matching sets ([`matching`]), evidence for cold edges ([`cold`]),
 //! paths with an edge of their own ([`obvious`]), equal crediting ([`credit`]); what over-matching does to the profile
-//! ([`overmatching`]); the papers' lengths ([`lengths`]); and the tables ([`figures`](mod@figures)).
+//! ([`overmatching`]); the papers' lengths ([`lengths`]); different vectors of several runs ([`unique`]); and the tables
+//! ([`figures`](mod@figures)).
 
 pub mod cold;
 pub mod credit;
@@ -13,5 +14,6 @@ pub mod lengths;
 pub mod matching;
 pub mod obvious;
 pub mod overmatching;
+pub mod unique;
 
 pub use figures::{Figures, RegionOptions, figures, sections};

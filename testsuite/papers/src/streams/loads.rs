@@ -77,7 +77,7 @@ unsafe fn instruction_at(engine: &Engine, pc: u64) -> Instruction {
 }
 
 /// Address and size of an instruction's load, given the general registers and fs before it.
-fn load_of(instruction: &Instruction, before: &[u64; 16], fs: u64) -> Option<(u64, usize)> {
+pub(super) fn load_of(instruction: &Instruction, before: &[u64; 16], fs: u64) -> Option<(u64, usize)> {
     if !instruction.op_kinds().any(|kind| kind == OpKind::Memory) {
         return None;
     }

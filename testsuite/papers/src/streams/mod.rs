@@ -4,9 +4,10 @@
 //! |---|---|
 //! | R_r, CR_r (§3.1); what the paper's references use | [`samplers`] |
 //! | tagged table (§4, figure 6) | [`tagged`] |
-//! | events (§2.1); loads | [`event`](mod@event), [`loads`] |
+//! | events (§2.1); loads, of a burst and of a run | [`event`](mod@event), [`loads`], [`stepped`] |
 //! | error (§5.3.1) | [`error`](mod@error) |
 //! | overhead in cycles (§5.3.2) | [`overhead`](mod@overhead) |
+//! | error while the stream goes on (§5.4, figure 7) | [`progress`](mod@progress) |
 //! | Monte-Carlo figure (§3.3, figure 4) | [`convergence`](mod@convergence) |
 
 mod compact;
@@ -16,22 +17,24 @@ pub mod error;
 pub mod event;
 pub mod loads;
 pub mod overhead;
+pub mod progress;
 mod report;
 pub mod samplers;
+pub mod stepped;
 mod stream;
 pub mod tagged;
 
 pub use compact::CompactRecording;
 pub use curve::{Curve, Kind, Point, RATES, TABLE_BITS};
-pub use report::{convergence, sections};
-pub use stream::Stream;
+pub use report::{convergence, load_sections, sections};
+pub use stream::{LoadStream, Stream};
 
 use anyhow::Result;
 use event::{Event, control_flow};
 use pleach_collector::vector::{CodeAddress, VectorSet};
 use pleach_harness::bench::Bench;
 use pleach_harness::pleach_command::Pleach;
-use pleach_harness::progress;
+use pleach_harness::progress::bar;
 use pleach_harness::recorder::record_vectors;
 use pleach_harness::variant::Variant;
 use pleach_harness::workload::{InputKind, Workload};
@@ -56,7 +59,7 @@ pub fn streams(
     pleach: &Pleach,
     options: &StreamOptions,
 ) -> Result<Vec<Stream>> {
-    let bar = progress::bar(workloads.len(), "streams");
+    let bar = bar(workloads.len(), "streams");
     let mut streams = Vec::new();
     for workload in workloads {
         bar.set_message(workload.name.clone());
@@ -64,6 +67,43 @@ pub fn streams(
         let invocation = bench.invocation(workload, options.on)?;
         let vectors = record_vectors(&binary, &invocation, pleach, &options.overhead, 1)?;
         streams.push(stream(&workload.name, &vectors, options.trials));
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    Ok(streams)
+}
+
+/// Options of the experiment with loads.
+#[derive(Clone, Copy, Debug)]
+pub struct LoadOptions {
+    /// The input.
+    pub on: InputKind,
+    /// Loads after which a program is stopped.
+    pub events: usize,
+    /// Repetitions with other random numbers.
+    pub trials: u64,
+}
+
+/// Steps through each workload, and compresses what it loads.
+pub fn loads_of_workloads(bench: &Bench, workloads: &[&Workload], options: &LoadOptions) -> Result<Vec<LoadStream>> {
+    let bar = bar(workloads.len(), "loads");
+    let mut streams = Vec::new();
+    for workload in workloads {
+        bar.set_message(workload.name.clone());
+        let binary = Variant::O2.produce(bench, workload)?;
+        let invocation = bench.invocation(workload, options.on)?;
+        let run = stepped::loads_of_run(&binary.path, &invocation.args, options.events)?;
+        let truth = curve::counts(run.events.iter().map(|event| (*event, 1)));
+        streams.push(LoadStream {
+            workload: workload.name.clone(),
+            events: run.events.len() as u64,
+            distinct: truth.len() as u64,
+            instructions: run.instructions,
+            curves: Kind::ALL
+                .map(|kind| Curve::measure(kind, &run.events, &truth, options.trials))
+                .to_vec(),
+            progress: progress::progress(&run.events, options.trials),
+        });
         bar.inc(1);
     }
     bar.finish_and_clear();
@@ -84,6 +124,7 @@ fn stream(workload: &str, vectors: &VectorSet, trials: u64) -> Stream {
         curves: Kind::ALL
             .map(|kind| Curve::measure(kind, &events, &truth, trials))
             .to_vec(),
+        progress: progress::progress(&events, trials),
         compact: CompactRecording::measure(vectors, trials),
     }
 }

@@ -3,7 +3,8 @@
 use super::convergence::{self, mean_error};
 use super::curve::{Curve, Kind, Point, RATES, TABLE_BITS};
 use super::overhead::{overhead, overhead_of_small_interrupts};
-use super::stream::Stream;
+use super::progress::{self, Progress};
+use super::stream::{LoadStream, Stream};
 use pleach_collector::stream::Generator;
 use pleach_harness::table::{Cell, Section, Table};
 use std::num::NonZeroU64;
@@ -11,9 +12,14 @@ use std::num::NonZeroU64;
 /// The overhead at which all are compared: the paper's 256.
 const COMPARED: f64 = 1.0 / 256.0;
 
+/// The error that the paper calls tolerable (§5.4).
+const TOLERABLE: f64 = 0.05;
+
 /// Tables: the streams, the curves in the mean over all programs, and every program at equal overhead.
 pub fn sections(streams: &[Stream]) -> Vec<Section> {
-    vec![
+    let curves_of: Vec<_> = of_streams(streams, |stream| (&stream.workload, &stream.curves));
+    let progress_of: Vec<_> = of_streams(streams, |stream| (&stream.workload, &stream.progress));
+    let mut sections = vec![
         Section::new("streams", "", inputs(streams)),
         Section::new(
             "curves",
@@ -23,7 +29,7 @@ pub fn sections(streams: &[Stream]) -> Vec<Section> {
         Section::new(
             "equal_overhead",
             "Error in % where one message is sent for 256 events",
-            equal_overhead(streams),
+            equal_overhead(&curves_of),
         ),
         Section::new(
             "cycles",
@@ -41,7 +47,110 @@ pub fn sections(streams: &[Stream]) -> Vec<Section> {
             "Taken branches in a file of an eighth of the size: overlap with all of them in %",
             rooms(streams),
         ),
+    ];
+    sections.extend(progress_sections(&progress_of));
+    sections
+}
+
+/// Tables of what programs load: the streams, every program at equal overhead, and errors while streams go on.
+pub fn load_sections(streams: &[LoadStream]) -> Vec<Section> {
+    let curves_of: Vec<_> = of_streams(streams, |stream| (&stream.workload, &stream.curves));
+    let progress_of: Vec<_> = of_streams(streams, |stream| (&stream.workload, &stream.progress));
+    let mut table = Table::new([
+        ("workload", "workload"),
+        ("instructions", "instructions"),
+        ("events", "loads"),
+        ("distinct", "different loads and values"),
+    ]);
+    for stream in streams {
+        table.push([
+            stream.workload.as_str().into(),
+            stream.instructions.into(),
+            stream.events.into(),
+            stream.distinct.into(),
+        ]);
+    }
+    let mut sections = vec![
+        Section::new("loads", "Values of loads", table),
+        Section::new(
+            "equal_overhead",
+            "Error in % where one message is sent for 256 loads",
+            equal_overhead(&curves_of),
+        ),
+    ];
+    sections.extend(progress_sections(&progress_of));
+    sections
+}
+
+/// A program's name, and its figures of one kind.
+type Of<'s, T> = (&'s str, &'s [T]);
+
+fn of_streams<S, T>(streams: &[S], of: fn(&S) -> (&String, &Vec<T>)) -> Vec<Of<'_, T>> {
+    let named = streams.iter().map(of);
+    named.map(|(name, values)| (name.as_str(), values.as_slice())).collect()
+}
+
+fn progress_sections(streams: &[Of<'_, Progress>]) -> [Section; 2] {
+    [
+        Section::new(
+            "error_by_events",
+            "Error in % after so many events of the stream",
+            errors_by_events(streams),
+        ),
+        Section::new(
+            "until_tolerable",
+            "Events until the error is at most 5 %, and until it remains so; the whole stream",
+            until_tolerable(streams),
+        ),
     ]
+}
+
+/// Every fifth checkpoint, three times the events of the one before, and the last.
+fn errors_by_events(streams: &[Of<'_, Progress>]) -> Table {
+    let names = progress::Kind::ALL.map(|kind| (kind.name(), kind.name()));
+    let mut table = Table::new(
+        [("workload", "workload"), ("events", "events")]
+            .into_iter()
+            .chain(names),
+    );
+    for (workload, kinds) in streams {
+        let points = kinds.first().map_or(&[][..], |of| &of.checkpoints);
+        for (at, point) in points.iter().enumerate() {
+            if at % 5 != 0 && at + 1 != points.len() {
+                continue;
+            }
+            let errors = kinds.iter().map(|of| Cell::Number(of.checkpoints[at].error * 100.0, 2));
+            let first = [(*workload).into(), (point.events as u64).into()];
+            table.push(first.into_iter().chain(errors));
+        }
+    }
+    table
+}
+
+fn until_tolerable(streams: &[Of<'_, Progress>]) -> Table {
+    let mut table = Table::new([
+        ("workload", "workload"),
+        ("compressor", "compressor"),
+        ("first", "first within 5 %"),
+        ("remains", "remains within"),
+        ("error", "error, %"),
+        ("messages", "messages for 1000 events"),
+    ]);
+    for (workload, kinds) in streams {
+        for of in *kinds {
+            let last = of.last();
+            let messages = |point: &progress::Checkpoint| point.messages / point.events as f64 * 1e3;
+            table.push([
+                (*workload).into(),
+                of.kind.name().into(),
+                of.first_within(TOLERABLE).map(|events| events as u64).into(),
+                of.remains_within(TOLERABLE).map(|events| events as u64).into(),
+                Cell::Number(last.map_or(f64::NAN, |point| point.error * 100.0), 2),
+                Cell::Number(last.map_or(f64::NAN, messages), 2),
+            ]);
+        }
+    }
+    table
 }
 
 fn inputs(streams: &[Stream]) -> Table {
@@ -100,16 +209,16 @@ fn curves(streams: &[Stream]) -> Table {
     table
 }
 
-fn equal_overhead(streams: &[Stream]) -> Table {
+fn equal_overhead(streams: &[Of<'_, Curve>]) -> Table {
     let columns = Kind::ALL.map(|kind| (kind.name(), kind.name()));
     let mut table = Table::new([("workload", "workload")].into_iter().chain(columns));
     let error = |curve: &Curve| curve.error_at(COMPARED) * 100.0;
-    for stream in streams {
-        let cells = stream.curves.iter().map(|curve| Cell::Number(error(curve), 3));
-        table.push([Cell::from(stream.workload.as_str())].into_iter().chain(cells));
+    for (workload, curves) in streams {
+        let cells = curves.iter().map(|curve| Cell::Number(error(curve), 3));
+        table.push([Cell::from(*workload)].into_iter().chain(cells));
     }
     let means = (0..Kind::ALL.len()).map(|kind| {
-        let curves = streams.iter().filter_map(|stream| stream.curves.get(kind));
+        let curves = streams.iter().filter_map(|(_, curves)| curves.get(kind));
         Cell::Number(mean(curves.map(error)), 3)
     });
     table.push([Cell::from("mean")].into_iter().chain(means));
@@ -284,6 +393,18 @@ mod tests {
                         .to_vec(),
                 })
                 .collect(),
+            progress: progress::Kind::ALL
+                .map(|kind| Progress {
+                    kind,
+                    checkpoints: (1..=7)
+                        .map(|at| progress::Checkpoint {
+                            events: at * 10_000,
+                            error: scale * 0.2 / at as f64,
+                            messages: at as f64 * 40.0,
+                        })
+                        .collect(),
+                })
+                .to_vec(),
             compact: CompactRecording {
                 whole: 54_321,
                 rate: 16.0,

@@ -2,6 +2,7 @@
 
 use super::compact::CompactRecording;
 use super::curve::{Curve, Point};
+use super::progress::Progress;
 
 /// The measurements of one program's stream.
 #[derive(Clone, Debug)]
@@ -22,6 +23,25 @@ pub struct Stream {
     pub curves: Vec<Curve>,
     /// By size of the table ([`TABLE_BITS`](super::TABLE_BITS)).
     pub table_sizes: Vec<Point>,
+    /// While the stream goes on.
+    pub progress: Vec<Progress>,
     /// Recordings reduced to an eighth of the size.
     pub compact: CompactRecording,
+}
+
+/// The measurements of the values that one program loads.
+#[derive(Clone, Debug)]
+pub struct LoadStream {
+    /// The program.
+    pub workload: String,
+    /// Loads.
+    pub events: u64,
+    /// Different ones: the same load of the same value is one.
+    pub distinct: u64,
+    /// Executed instructions.
+    pub instructions: u64,
+    /// By compressor.
+    pub curves: Vec<Curve>,
+    /// While the stream goes on.
+    pub progress: Vec<Progress>,
 }
