@@ -108,7 +108,8 @@ pub struct Args {
     /// sample while the command runs, which also bounds memory and temporary files; for runs of hours.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     max_size: Option<u64>,
-    /// Report the phases of the program on standard error as they are found, in bounded memory (`pleach phases`).
+    /// Report the phases of the program on standard error as they are found, in bounded memory. First executions, which
+    /// reveal shorter phases, are known at the end only (`pleach phases`).
     #[arg(long, conflicts_with_all = ["verify", "env"])]
     phases: bool,
     /// Length of the compared intervals in bursts, or auto (see `pleach phases --help`).

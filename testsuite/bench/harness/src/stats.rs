@@ -1,8 +1,9 @@
-//! Medians and geometric means with bootstrap intervals.
+//! Medians, geometric and arithmetic means, with their intervals.
 
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use serde::Serialize;
+use statrs::distribution::{ContinuousCDF, StudentsT};
 use statrs::statistics::{Data, OrderStatistics, Statistics};
 
 /// The middle value, or the mean of the two middle ones; `NaN` for none.
@@ -44,6 +45,19 @@ pub fn bootstrap_median(values: &[f64]) -> Interval {
 /// The geometric mean with its 95 % percentile-bootstrap interval.
 pub fn bootstrap_geometric_mean(values: &[f64]) -> Interval {
     bootstrap(values, |values| geometric_mean(values.iter().copied()))
+}
+
+/// The mean with its 95 % interval by Student's t: for values, such as those of a few programs, that are too few to
+/// resample. One value has no interval.
+pub fn student_mean(values: &[f64]) -> Interval {
+    let value = Statistics::mean(values);
+    let error = Statistics::std_dev(values) / (values.len() as f64).sqrt();
+    let quantile = StudentsT::new(0.0, 1.0, values.len() as f64 - 1.0).map_or(f64::NAN, |t| t.inverse_cdf(0.975));
+    Interval {
+        value,
+        low: value - quantile * error,
+        high: value + quantile * error,
+    }
 }
 
 fn bootstrap(values: &[f64], statistic: impl Fn(&[f64]) -> f64) -> Interval {
@@ -117,6 +131,15 @@ mod tests {
         assert!((geometric_mean([0.5, 2.0]) - 1.0).abs() < 1e-12);
         assert!((geometric_mean([0.9]) - 0.9).abs() < 1e-12);
         assert!(geometric_mean([]).is_nan());
+    }
+
+    #[test]
+    fn means_of_few_have_wide_intervals() {
+        let of_four = student_mean(&[1.0, 2.0, 3.0, 4.0]);
+        // 3.182 standard errors of 1.291 / 2.
+        assert!((of_four.value - 2.5).abs() < 1e-12 && (of_four.high - 4.554).abs() < 1e-3, "{of_four:?}");
+        let of_one = student_mean(&[1.0]);
+        assert!(of_one.value == 1.0 && of_one.low.is_nan());
     }
 
     #[test]

@@ -14,7 +14,7 @@ use pleach_harness::bench::Bench;
 use pleach_harness::build::Binary;
 use pleach_harness::pleach_command::Pleach;
 use pleach_harness::progress;
-use pleach_harness::stats::Interval;
+use pleach_harness::stats::{Interval, student_mean};
 use pleach_harness::table::{Cell, Section, Table};
 use pleach_harness::variant::Variant;
 use pleach_harness::workload::{InputKind, Workload};
@@ -285,13 +285,22 @@ pub fn sections(found: &[Accuracy]) -> Vec<Section> {
             let medians: Vec<f64> = rows.iter().filter_map(|row| Some(row.spread(key)?.median)).collect();
             match medians.len() {
                 0 => Cell::Missing,
-                many => Cell::Number(medians.iter().sum::<f64>() / many as f64 * factor, decimals),
+                1 => Cell::Number(medians[0] * factor, decimals),
+                _ => {
+                    let Interval { value, low, high } = student_mean(&medians);
+                    let [value, low, high] = [value, low, high].map(|bound| bound * factor);
+                    Cell::Ratio(Interval { value, low, high })
+                }
             }
         }));
         means.push(cells);
     }
     vec![
         Section::new("programs", "Medians [least, largest] of n recordings", table),
-        Section::new("means", "Means over the programs", means),
+        Section::new(
+            "means",
+            "Means of the medians over the programs [95 % intervals for other programs of their kind]",
+            means,
+        ),
     ]
 }
