@@ -11,7 +11,11 @@ const BURSTS: u64 = 400;
 /// Bytes of this process in memory.
 fn resident() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").expect("readable");
-    let pages: u64 = text.split(' ').nth(1).and_then(|word| word.parse().ok()).expect("pages");
+    let pages: u64 = text
+        .split(' ')
+        .nth(1)
+        .and_then(|word| word.parse().ok())
+        .expect("pages");
     pages * 4096
 }
 
@@ -59,5 +63,10 @@ fn memory_does_not_grow_with_the_recording() {
     let (at_limit, at_end) = (grown[MAX_PHASES + 2], grown[grown.len() - 1]);
     // The bound of the detector's documentation, and what an allocator keeps.
     assert!(at_end < 250 << 20, "{} MB", at_end >> 20);
-    assert!(at_end < at_limit + at_limit / 5, "{} MB, then {} MB", at_limit >> 20, at_end >> 20);
+    assert!(
+        at_end < at_limit + at_limit / 5,
+        "{} MB, then {} MB",
+        at_limit >> 20,
+        at_end >> 20
+    );
 }

@@ -114,6 +114,7 @@ fn distributions_count_paths() {
         (slow.samples, slow.starts, slow.traces, slow.half, slow.most),
         (6, 2, 3, 1, 3)
     );
+    assert_eq!(slow.hottest, [3.0 / 6.0, 5.0 / 6.0, 1.0, 1.0]);
     assert_eq!(found.fast, slow);
     // A burst of eight branches has two traces one after the other.
     let long: &[u64] = &[1, 2, 3, 4, 5, 6, 7, 8, 9];

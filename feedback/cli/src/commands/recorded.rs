@@ -263,12 +263,15 @@ fn covered(profile: &Profile, vectors: &VectorSet) -> String {
         states.filter(|&&state| is(state)).count()
     };
     let blocks: usize = profile.functions.iter().map(|function| function.blocks.len()).sum();
-    let traps: u64 = vectors.coverage.iter().map(|coverage| coverage.traps).sum();
-    format!(
-        "coverage: of {}, {} executed, {} proved not executed ({} hit)",
-        plural(blocks, "block"),
+    let (executed, not_executed) = (
         count(|state| state >= Covered::ByDominance),
         count(|state| state == Covered::NotExecuted),
+    );
+    let traps: u64 = vectors.coverage.iter().map(|coverage| coverage.traps).sum();
+    format!(
+        "coverage: of {}, {executed} executed, {not_executed} proved not executed, {} unknown ({} hit)",
+        plural(blocks, "block"),
+        blocks.saturating_sub(executed + not_executed),
         plural(traps, "breakpoint"),
     )
 }

@@ -17,8 +17,7 @@ pub struct Common {
     /// The folder with the workloads, such as programs of your own [default: those that come with pleach]
     #[arg(long, global = true, value_name = "DIR")]
     pub from: Option<PathBuf>,
-    /// A folder with other versions of the workloads, by the same names: profiles are of these. BOLT's are of the
-    /// workloads themselves
+    /// A folder with other versions of the workloads, by the same names: profiles are of these
     #[arg(long, global = true, value_name = "DIR")]
     pub trained_on: Option<PathBuf>,
     /// Print JSON instead of a table

@@ -137,7 +137,10 @@ mod tests {
     fn means_of_few_have_wide_intervals() {
         let of_four = student_mean(&[1.0, 2.0, 3.0, 4.0]);
         // 3.182 standard errors of 1.291 / 2.
-        assert!((of_four.value - 2.5).abs() < 1e-12 && (of_four.high - 4.554).abs() < 1e-3, "{of_four:?}");
+        assert!(
+            (of_four.value - 2.5).abs() < 1e-12 && (of_four.high - 4.554).abs() < 1e-3,
+            "{of_four:?}"
+        );
         let of_one = student_mean(&[1.0]);
         assert!(of_one.value == 1.0 && of_one.low.is_nan());
     }

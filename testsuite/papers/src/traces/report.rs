@@ -2,15 +2,21 @@
 
 use super::Figures;
 use super::Outcome;
+use super::sample::HOTTEST;
 use pleach_harness::table::{Cell, Section, Table};
 
-/// Tables 1 to 4 and 6.
+/// Tables 1 to 4 and 6, figure 2.
 pub fn sections(figures: &[Figures]) -> Vec<Section> {
     vec![
         Section::new(
             "paths",
             "Paths (tables 1 and 2): one trace a burst, and all",
             paths(figures),
+        ),
+        Section::new(
+            "hottest",
+            "Share of the hottest paths in the samples (figure 2), %: one trace a burst",
+            hottest(figures),
         ),
         Section::new(
             "coverage",
@@ -57,6 +63,20 @@ fn paths(figures: &[Figures]) -> Table {
                 distribution.most.into(),
             ]);
         }
+    }
+    table
+}
+
+fn hottest(figures: &[Figures]) -> Table {
+    let numbers = HOTTEST.map(|paths| (paths.to_string(), format!("{paths} hottest")));
+    let mut table = Table::new(
+        [("program".to_owned(), "program".to_owned())]
+            .into_iter()
+            .chain(numbers),
+    );
+    for of in figures {
+        let shares = of.slow.hottest.map(|share| Cell::Number(share * 100.0, 1));
+        table.push([of.program.as_str().into()].into_iter().chain(shares));
     }
     table
 }

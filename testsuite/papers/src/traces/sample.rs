@@ -27,8 +27,11 @@ pub struct Sample {
     pub whole: Box<[(StartId, TraceId, u32)]>,
 }
 
-/// How samples are spread over paths (tables 1 and 2).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// Numbers of hottest paths whose share is told (figure 2).
+pub const HOTTEST: [usize; 4] = [1, 2, 5, 10];
+
+/// How samples are spread over paths (tables 1 and 2, figure 2).
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Distribution {
     /// Samples.
     pub samples: u64,
@@ -40,6 +43,8 @@ pub struct Distribution {
     pub half: u64,
     /// Number of those that have nine tenths.
     pub most: u64,
+    /// The share of the hottest traces in the samples, for each number in [`HOTTEST`].
+    pub hottest: [f64; HOTTEST.len()],
 }
 
 /// The samples of a recording, in order of time.
@@ -165,6 +170,7 @@ impl Recording {
             traces: counts.len() as u64,
             half: number(0.5),
             most: number(0.9),
+            hottest: HOTTEST.map(|paths| sorted.iter().take(paths).sum::<u64>() as f64 / samples as f64),
         }
     }
 }

@@ -25,6 +25,15 @@ const OPTIONS: [&str; 7] = [
     "-dyno-stats",
 ];
 
+/// What matches a profile of another version: functions by name, hash or callers, their blocks by hash, and the rest by
+/// inference.
+const STALE: [&str; 4] = [
+    "-infer-stale-profile=1",
+    "-match-profile-with-function-hash",
+    "-match-with-call-graph",
+    "-name-similarity-function-matching-threshold=20",
+];
+
 /// The source of BOLT's profile.
 #[derive(Clone, PartialEq, Debug)]
 pub enum BoltData {
@@ -72,12 +81,20 @@ impl Bolt {
     /// Builds, trains, and has BOLT rewrite the binary.
     pub fn produce(&self, bench: &Bench, workload: &Workload) -> Result<Binary> {
         let base = bench.build(workload, &self.base_config(bench, workload)?)?;
-        let profile = self.profile(bench, workload, &base)?;
+        let mut options = OPTIONS.to_vec();
+        let profile = if bench.is_trained_on_others() {
+            options.extend(STALE);
+            let (bench, workload) = bench.training(workload)?;
+            let trained = bench.build(workload, &self.base_config(bench, workload)?)?;
+            with_hashes(&trained.path, &self.profile(bench, workload, &trained)?)?
+        } else {
+            self.profile(bench, workload, &base)?
+        };
         let key = [base.path.as_path(), &profile];
-        bench.derive(workload, &self.label(), &key, &OPTIONS, |folder| {
+        bench.derive(workload, &self.label(), &key, &options, |folder| {
             let mut command = Command::new(Tool::Bolt.find()?);
             command.arg(&base.path).arg("-o").arg(folder.join(&workload.name));
-            command.arg(format!("-data={}", profile.display())).args(OPTIONS);
+            command.arg(format!("-data={}", profile.display())).args(&options);
             let finished = run_measured(&mut command)?.expect_success("llvm-bolt")?;
             write_log(&finished, &folder.join("bolt.log"))?;
             let mut report = BuildReport { ..base.report.clone() };
@@ -142,6 +159,24 @@ fn convert(pleach: &Pleach, binary: &Path, recorded: &Path, profile: &Path) -> R
     let finished = run_measured(&mut command)?.expect_success("perf2bolt")?;
     write_log(&finished, &recorded.with_extension("perf2bolt.log"))?;
     keep(&converted, profile, "perf2bolt")
+}
+
+/// The same profile with the hashes of blocks, which matching needs: BOLT takes them from the recorded binary.
+fn with_hashes(binary: &Path, profile: &Path) -> Result<PathBuf> {
+    let hashed = profile.with_extension("yaml");
+    let folder = tempfile::tempdir_in(profile.parent().context("a profile is in a folder")?)?;
+    let [unfinished, rewritten] = ["yaml", "rewritten"].map(|name| folder.path().join(name));
+    let mut command = Command::new(Tool::Bolt.find()?);
+    command
+        .arg(binary)
+        .arg(format!("-data={}", profile.display()))
+        .arg("-w")
+        .arg(&unfinished)
+        .arg("-o")
+        .arg(&rewritten);
+    run_measured(&mut command)?.expect_success("llvm-bolt -w")?;
+    keep(&unfinished, &hashed, "llvm-bolt -w")?;
+    Ok(hashed)
 }
 
 fn keep(made: &Path, profile: &Path, by: &str) -> Result<()> {
