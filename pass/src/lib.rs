@@ -310,13 +310,13 @@ fn use_profile<'ctx>(
     profile: &ProfileSource,
 ) -> Result<(), PassError> {
     let source = Source::open(profile, settings.anchor, functions)?;
-    let outcome = apply::run(module, functions, facts, context, &source, settings)?;
+    let (outcome, older) = apply::run(module, functions, facts, context, &source, settings)?;
     if settings.summary {
         remarks::print(&outcome.line(&facts.source_file));
     }
     // Superblocks would change the graph for which counters are placed.
     if outcome.sampled > 0 && settings.superblocks.is_some() && settings.instrument.is_none() {
-        markers::insert(module, functions, &source)?;
+        markers::insert(module, functions, &source, &older)?;
     }
     Ok(())
 }

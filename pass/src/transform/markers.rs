@@ -2,11 +2,12 @@
 //! generation.
 //!
 //! Markers are debug labels, which no optimisation sees. A table in the module, `!pleach.marked`, maps each key to a
-//! recorded function.
+//! recorded function, and of one that has changed since then, its blocks to those that were recorded.
 
 use crate::error::PassError;
 use crate::ffi;
 use crate::ir::FunctionIr;
+use crate::use_profile::apply::OlderPathsOf;
 use crate::use_profile::source::Source;
 use inkwell::llvm_sys::LLVMOpcode;
 use inkwell::llvm_sys::core::{
@@ -21,6 +22,7 @@ use inkwell::module::Module;
 use inkwell::values::AsValueRef;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId, ModuleHash};
+use pleach_decide::stale::paths::OlderPaths;
 use pleach_decide::superblock::Marker;
 use pleach_decide::superblock::arms::arms;
 use pleach_profile::file::Lookup;
@@ -30,18 +32,36 @@ const TABLE: &str = "pleach.marked";
 /// Minimum share of all path executions for a function to be marked.
 const MIN_SHARE: f64 = 1e-4;
 
-/// Recorded functions by key.
-pub type Table = FxHashMap<u64, (FunctionId, CfgHash)>;
+/// A marked function.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Marked {
+    /// Its identifier.
+    pub id: FunctionId,
+    /// Its graph at the anchor.
+    pub cfg_hash: CfgHash,
+    /// Its recorded paths, if they are of an older version.
+    pub older: Option<OlderPaths>,
+}
 
-/// Marks the functions of a module that have hot paths in the profile.
-pub fn insert<'ctx>(module: &Module<'ctx>, functions: &[FunctionIr<'ctx>], source: &Source) -> Result<(), PassError> {
+/// Marked functions by key.
+pub type Table = FxHashMap<u64, Marked>;
+
+/// Marks the functions of a module that have hot paths in the profile, or had them before they changed.
+pub fn insert<'ctx>(
+    module: &Module<'ctx>,
+    functions: &[FunctionIr<'ctx>],
+    source: &Source,
+    older: &OlderPathsOf,
+) -> Result<(), PassError> {
     let mut unit: LLVMMetadataRef = std::ptr::null_mut();
     for function in functions.iter().filter(|f| f.cfg.blocks.len() > 1) {
         let (id, hash) = (function.cfg.id, function.cfg.hash());
-        let Lookup::Found(found) = source.lookup(&function.cfg)? else {
-            continue;
+        let older = older.get(&id);
+        let flow = match (source.lookup(&function.cfg)?, older) {
+            (Lookup::Found(found), _) => found.paths.iter().map(|p| p.count).sum(),
+            (_, Some(older)) => older.flow,
+            (_, None) => continue,
         };
-        let flow: f64 = found.paths.iter().map(|p| p.count).sum();
         if flow <= 0.0 || flow < MIN_SHARE * source.path_flow() {
             continue;
         }
@@ -60,7 +80,8 @@ pub fn insert<'ctx>(module: &Module<'ctx>, functions: &[FunctionIr<'ctx>], sourc
         }
         let context = module.get_context();
         let i64t = context.i64_type();
-        let words = [key, id.guid.0, u64::from(id.module.0), hash.0].map(|word| i64t.const_int(word, false).into());
+        let words = table_row(key, id, hash, older);
+        let words: Vec<_> = words.map(|word| i64t.const_int(word, false).into()).collect();
         let node = context.metadata_node(&words);
         module
             .add_global_metadata(TABLE, &node)
@@ -74,6 +95,46 @@ fn key(cfg: &Cfg) -> u64 {
     cfg.hash().0.rotate_left(32) ^ cfg.id.guid.0 ^ u64::from(cfg.id.module.0) ^ 0x706c_6561_6368_6d6b
 }
 
+/// A function's row in the table. `older`: the recorded function, and for each of its blocks one more than the number of
+/// the block that it is now, or 0.
+fn table_row(key: u64, id: FunctionId, hash: CfgHash, older: Option<&OlderPaths>) -> impl Iterator<Item = u64> {
+    let function = |id: FunctionId, hash: CfgHash| [id.guid.0, u64::from(id.module.0), hash.0];
+    let new_of = |block: &Option<BlockIndex>| block.map_or(0, |block| u64::from(block.0) + 1);
+    let recorded = older.into_iter().flat_map(move |older| {
+        let blocks = older.new_of.iter().map(new_of);
+        function(older.id, older.cfg_hash).into_iter().chain(blocks)
+    });
+    [key].into_iter().chain(function(id, hash)).chain(recorded)
+}
+
+/// A row of the table.
+fn marked(words: &[u64]) -> Option<(u64, Marked)> {
+    let function = |words: &[u64; 3]| {
+        let id = FunctionId {
+            guid: FunctionGuid(words[0]),
+            module: ModuleHash(u32::try_from(words[1]).ok()?),
+        };
+        Some((id, CfgHash(words[2])))
+    };
+    let (&key, words) = words.split_first()?;
+    let (own, words) = words.split_first_chunk()?;
+    let (id, cfg_hash) = function(own)?;
+    let older = match words.split_first_chunk() {
+        None => None,
+        Some((recorded, blocks)) => {
+            let (id, cfg_hash) = function(recorded)?;
+            let new_of = |&word: &u64| Some(BlockIndex(u32::try_from(word.checked_sub(1)?).ok()?));
+            Some(OlderPaths {
+                id,
+                cfg_hash,
+                new_of: blocks.iter().map(new_of).collect(),
+                flow: 0.0,
+            })
+        }
+    };
+    Some((key, Marked { id, cfg_hash, older }))
+}
+
 /// The table of a module's markers.
 pub fn table(module: &Module<'_>) -> Table {
     let nodes = module.get_global_metadata(TABLE);
@@ -83,19 +144,7 @@ pub fn table(module: &Module<'_>) -> Table {
             .filter_map(|value| value.into_int_value().get_zero_extended_constant())
             .collect()
     };
-    nodes
-        .iter()
-        .filter_map(|node| match words(node)[..] {
-            [key, guid, module, hash] => {
-                let id = FunctionId {
-                    guid: FunctionGuid(guid),
-                    module: ModuleHash(u32::try_from(module).ok()?),
-                };
-                Some((key, (id, CfgHash(hash))))
-            }
-            _ => None,
-        })
-        .collect()
+    nodes.iter().filter_map(|node| marked(&words(node))).collect()
 }
 
 /// The markers that a function had.

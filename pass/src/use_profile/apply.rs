@@ -21,13 +21,14 @@ use inkwell::llvm_sys::prelude::LLVMValueRef;
 use inkwell::module::Module;
 use inkwell::values::AsValueRef;
 use pleach_annotate::cfg::{Callee, Cfg};
-use pleach_annotate::id::{BlockIndex, FunctionGuid};
+use pleach_annotate::id::{BlockIndex, FunctionGuid, FunctionId};
 use pleach_annotate::manifest::Anchor;
 use pleach_decide::coldness::known_blocks;
 use pleach_decide::early_inlining::inlines_only_call;
 use pleach_decide::if_conversion::{function_is_worth_converting, typical_if_conversion_gain};
 use pleach_decide::memory_lengths::{certain_lengths, total_with_one_more_burst};
 use pleach_decide::placement::split_cold_blocks;
+use pleach_decide::stale::paths::OlderPaths;
 use pleach_decide::stale::{MatchKind, Salvaged, evidence as stale_evidence};
 use pleach_decide::weights::{
     FunctionTreatment, RecordingEvidence, cold_count, entry_count_from_frequency, function_treatment, hot_count,
@@ -94,6 +95,9 @@ impl Outcome {
     }
 }
 
+/// Paths of older versions, by the function whose graph they fit now.
+pub type OlderPathsOf = FxHashMap<FunctionId, OlderPaths>;
+
 /// Applies a profile to a module.
 ///
 /// # Errors
@@ -105,18 +109,18 @@ pub fn run(
     context: *mut ffi::RunContext,
     source: &Source,
     settings: &Settings,
-) -> Result<Outcome, PassError> {
+) -> Result<(Outcome, OlderPathsOf), PassError> {
     let mut outcome = Outcome::default();
     // SAFETY: the module is alive.
     if unsafe { metadata::has_module_flag(module.as_mut_ptr(), "ProfileSummary") } {
         // The user gave clang another profile: two profiles in one module would contradict each other.
-        return Ok(outcome);
+        return Ok((outcome, OlderPathsOf::default()));
     }
     let support = source.support()?;
     let is_empty = source.summary().total_count == 0 && source.path_flow() == 0.0;
     if is_empty && !support.weights() {
         // Of a program that ended at once, all is proved not to be executed: that says nothing about other runs.
-        return Ok(outcome);
+        return Ok((outcome, OlderPathsOf::default()));
     }
     let evidence = source.evidence()?;
     set_summary(module, context, source.summary(), &evidence, settings.anchor);
@@ -163,7 +167,9 @@ pub fn run(
     if settings.keep_recursive_calls && settings.anchor == Anchor::Early {
         applier.keep_recursive_calls(functions)?;
     }
-    Ok(outcome)
+    let salvaged = applier.salvaged.into_iter();
+    let older = salvaged.filter_map(|(id, salvaged)| Some((id, salvaged.older_paths?)));
+    Ok((outcome, older.collect()))
 }
 
 /// Attribute of functions that were not executed, until the profile is revealed to the inliner

@@ -89,6 +89,7 @@ fn of_name(file: &ProfileFile, cfg: &Cfg) -> Result<Option<Salvaged>, PassError>
         match_kind,
         matched_blocks: 0,
         matched_flow: 0.0,
+        older_paths: None,
     }))
 }
 

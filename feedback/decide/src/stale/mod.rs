@@ -6,13 +6,15 @@
 //! 2. [`align`]: blocks in the order of the source are matched as two sequences are aligned, so that an edit moves
 //!    what follows it; then along edges;
 //! 3. [`transfer`]: counts of matched blocks are evidence, and inference finds counts of all blocks;
-//! 4. [`rename`]: which recorded function a new name stands for.
+//! 4. [`paths`]: paths through blocks that did not change;
+//! 5. [`rename`]: which recorded function a new name stands for.
 //!
 //! A salvaged profile has branch weights, call targets, lengths of memory operations, coverage, and predictions of
-//! branches that did not change. It has no paths: no superblock is formed by it.
+//! branches that did not change. It has paths if hardly any of their executions were in what changed.
 
 pub mod align;
 pub mod features;
+pub mod paths;
 pub mod rename;
 pub mod transfer;
 
@@ -20,6 +22,7 @@ use crate::support::MIN_BURSTS_FOR_SIZE;
 use crate::weights::RecordingEvidence;
 use align::{BlockMatch, Graph};
 use features::Features;
+use paths::OlderPaths;
 use pleach_annotate::cfg::Cfg;
 use pleach_profile::{Covered, FunctionProfile};
 
@@ -61,6 +64,8 @@ pub struct Salvaged {
     pub matched_blocks: usize,
     /// Share of the old executions that are of matched blocks.
     pub matched_flow: f64,
+    /// What recorded paths are in the new graph, if the profile has paths.
+    pub older_paths: Option<OlderPaths>,
 }
 
 /// Salvages the profile of an older version of a function. `scale`: the profile's executions in a sample. `None` if the
@@ -77,12 +82,18 @@ pub fn salvage(old: &FunctionProfile, new: &Cfg, match_kind: MatchKind, scale: f
     }
     let matched_flow = matched_share(old, &matched, |_, _| 1.0);
     let mut profile = transfer::transfer(old, &before, &after, &matched, scale);
+    let older_paths = OlderPaths::find(old, &before, &after, &matched);
+    if let Some(older) = &older_paths {
+        profile.paths = older.paths(&old.paths);
+        profile.windows = older.windows(&old.windows);
+    }
     profile.samples = (old.samples as f64 * matched_flow).round() as u64;
     Some(Salvaged {
         profile,
         match_kind,
         matched_blocks: matched.len(),
         matched_flow,
+        older_paths,
     })
 }
 

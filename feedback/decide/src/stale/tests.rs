@@ -3,8 +3,10 @@ use crate::weights::{FunctionTreatment, function_treatment};
 use pleach_annotate::cfg::{Call, Callee};
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid};
 use pleach_annotate::testing;
+use pleach_ball_larus::NumberingOptions;
+use pleach_ball_larus::graph::PathGraph;
 use pleach_inference::{Evidence, infer};
-use pleach_profile::{BranchPrediction, CallTargets};
+use pleach_profile::{BranchPrediction, CallTargets, EstimatedPath};
 use proptest::prelude::*;
 
 const SCALE: f64 = 1000.0;
@@ -244,6 +246,63 @@ fn any_cfg() -> impl Strategy<Value = Cfg> {
     })
 }
 
+/// All paths of a graph, executed so often each in turn.
+fn paths(cfg: &Cfg, counts: &[f64]) -> Vec<EstimatedPath> {
+    let graph = PathGraph::new(cfg, &NumberingOptions::default());
+    let numbered = (0..graph.numbers()).filter_map(|number| graph.path(number));
+    numbered
+        .zip(counts.iter().cycle())
+        .map(|(path, &count)| EstimatedPath {
+            path,
+            count,
+            low: count * 0.9,
+            high: count * 1.1,
+            effective: 50.0,
+        })
+        .collect()
+}
+
+#[test]
+fn paths_are_kept_where_hardly_any_led_through_what_changed() {
+    let through = |path: &EstimatedPath, block| path.path.blocks.contains(&BlockIndex(block));
+    let with_rare = |rare: f64| {
+        let mut record = profile();
+        record.paths = paths(&old(), &[100.0]);
+        for path in record.paths.iter_mut().filter(|path| through(path, 2)) {
+            path.count = rare;
+        }
+        record
+    };
+    // Block 2 is another now, behind a block that is new.
+    let new = cfg(
+        &[&[1, 2], &[4], &[3], &[4], &[5, 6], &[4], &[]],
+        &[5, 9, 1, 33, 3, 20, 4],
+        &[(0, 11), (1, 12), (5, 13), (6, 14)],
+    );
+    let found = salvage(&with_rare(0.5), &new, MatchKind::ChangedGraph, SCALE).expect("salvaged");
+    let graph = PathGraph::new(&new, &NumberingOptions::default());
+    let record = with_rare(0.5);
+    let kept = record.paths.iter().filter(|path| !through(path, 2)).count();
+    assert_eq!(found.profile.paths.len(), kept);
+    assert!(
+        found
+            .profile
+            .paths
+            .iter()
+            .all(|path| graph.number_of(&path.path).is_some())
+    );
+    let older = found.older_paths.expect("paths");
+    assert_eq!(older.paths(&record.paths), found.profile.paths);
+    let counts = older.counts(&record.blocks);
+    assert_eq!(
+        (counts[1], counts[3], counts[4]),
+        (Some(record.blocks[1]), None, Some(record.blocks[3]))
+    );
+    // A tenth of the executions is too much.
+    let found = salvage(&with_rare(30.0), &new, MatchKind::ChangedGraph, SCALE).expect("salvaged");
+    assert!(found.older_paths.is_none() && found.profile.paths.is_empty());
+}
+
 proptest! {
     #[test]
     fn a_graph_matches_itself(cfg in any_cfg()) {
@@ -259,11 +318,15 @@ proptest! {
         let mut record = recorded(&old, &samples[..old.blocks.len()]);
         record.coverage = old.blocks.iter().map(|_| Covered::Proved).collect();
         record.cfg_hash = CfgHash(7);
+        record.paths = paths(&old, &[1000.0, 1.0, 1.0, 1000.0, 0.1]);
         if let Some(found) = salvage(&record, &new, MatchKind::ChangedGraph, SCALE) {
             prop_assert_eq!(found.profile.check_shape(&new), Ok(()));
             prop_assert_eq!(found.profile.cfg_hash, new.hash());
             prop_assert!((0.5..=1.0 + 1e-9).contains(&found.matched_flow));
             prop_assert!(found.matched_blocks <= old.blocks.len().min(new.blocks.len()));
+            let graph = PathGraph::new(&new, &NumberingOptions::default());
+            prop_assert!(found.profile.paths.iter().all(|path| graph.number_of(&path.path).is_some()));
+            prop_assert_eq!(found.older_paths.is_none(), found.profile.paths.is_empty());
         }
         let similarity = rename::function_similarity(&old, &new);
         prop_assert!((0.0..=1.0).contains(&similarity));

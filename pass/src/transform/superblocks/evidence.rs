@@ -79,7 +79,9 @@ impl Former {
             callers.insert((functions[marker.instance], marker.block));
         }
         let named = found.keys.iter().zip(functions);
-        let numbers: FxHashMap<(FunctionId, CfgHash), usize> = named.map(|(key, &n)| (self.table[key], n)).collect();
+        let numbers: FxHashMap<(FunctionId, CfgHash), usize> = named
+            .map(|(key, &n)| ((self.table[key].id, self.table[key].cfg_hash), n))
+            .collect();
         let caller_block = |caller: &Caller, block| {
             let &number = numbers.get(&(caller.id, caller.cfg_hash))?;
             callers
@@ -89,7 +91,7 @@ impl Former {
         let mut histories = Vec::new();
         for (key, visible) in found.keys.iter().zip(&visible) {
             let known = self
-                .profile(*key)?
+                .recorded(*key)?
                 .map_or_else(RecordedPaths::default, |p| RecordedPaths {
                     paths: &p.paths,
                     windows: &p.windows,

@@ -25,9 +25,11 @@ use crate::use_profile::source::Source;
 use crate::{ffi, remarks};
 use inkwell::module::Module;
 use inkwell::values::AsValueRef;
+use pleach_annotate::id::BlockIndex;
 use pleach_decide::growth::growth_budget;
+use pleach_decide::stale::paths::OlderPaths;
 use pleach_decide::superblock::{Candidates, Formation, SuperblockOptions};
-use pleach_profile::FunctionProfile;
+use pleach_profile::{CallCrossingPath, EstimatedPath, FunctionProfile, PathWindow};
 use rustc_hash::FxHashMap;
 use weights::Saved;
 
@@ -109,13 +111,47 @@ fn options(settings: &Settings) -> SuperblockOptions {
     options
 }
 
+/// What was recorded of a function, by the blocks of its graph at the anchor.
+struct Recorded {
+    /// Executions of each block; `None`, or beyond the end, where they are unknown.
+    counts: Vec<Option<u64>>,
+    paths: Vec<EstimatedPath>,
+    windows: Vec<PathWindow>,
+    called: Vec<CallCrossingPath>,
+}
+
+impl Recorded {
+    fn new(profile: FunctionProfile) -> Self {
+        Self {
+            counts: profile.blocks.into_iter().map(Some).collect(),
+            paths: profile.paths,
+            windows: profile.windows,
+            called: profile.called,
+        }
+    }
+
+    /// Callers are recorded by what they were.
+    fn of_older(profile: &FunctionProfile, older: &OlderPaths) -> Self {
+        Self {
+            counts: older.counts(&profile.blocks),
+            paths: older.paths(&profile.paths),
+            windows: older.windows(&profile.windows),
+            called: Vec::new(),
+        }
+    }
+
+    fn count(&self, block: BlockIndex) -> Option<u64> {
+        self.counts.get(block.index()).copied().flatten()
+    }
+}
+
 /// Forms a module's superblocks.
 struct Former {
     facts: ModuleFacts,
     table: Table,
     source: Source,
     /// Profiles of marked functions, by key.
-    profiles: FxHashMap<u64, Option<FunctionProfile>>,
+    profiles: FxHashMap<u64, Option<Recorded>>,
     /// Executions of all blocks of the program.
     total: f64,
     /// Other IR passes follow.
@@ -210,11 +246,17 @@ impl Former {
         }
     }
 
-    /// The profile of the function with this key in the table.
-    fn profile(&mut self, key: u64) -> Result<Option<&FunctionProfile>, PassError> {
+    /// What was recorded of the function with this key in the table.
+    fn recorded(&mut self, key: u64) -> Result<Option<&Recorded>, PassError> {
         if !self.profiles.contains_key(&key) {
-            let (id, hash) = self.table[&key];
-            let found = self.source.recall(id, hash)?;
+            let marked = &self.table[&key];
+            let found = match &marked.older {
+                None => self.source.recall(marked.id, marked.cfg_hash)?.map(Recorded::new),
+                Some(older) => {
+                    let profile = self.source.recall(older.id, older.cfg_hash)?;
+                    profile.map(|profile| Recorded::of_older(&profile, older))
+                }
+            };
             self.profiles.insert(key, found);
         }
         Ok(self.profiles[&key].as_ref())

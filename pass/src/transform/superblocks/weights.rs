@@ -59,11 +59,11 @@ impl Former {
         probabilities: &[f64],
     ) -> Result<FxHashSet<BlockIndex>, PassError> {
         for &key in &found.keys {
-            self.profile(key)?;
+            self.recorded(key)?;
         }
         let count = |marker: Marker| {
-            let profile = self.profiles[&found.keys[marker.instance]].as_ref()?;
-            Some(*profile.blocks.get(marker.block.index())? as f64)
+            let recorded = self.profiles[&found.keys[marker.instance]].as_ref()?;
+            Some(recorded.count(marker.block)? as f64)
         };
         let unseen = self.source.scale() * PRIOR_SAMPLES;
         let blocks = function.value.get_basic_blocks();
@@ -108,11 +108,11 @@ impl Former {
     /// The recorded count of the function's hottest block, divided by the one in `counts`.
     fn underestimate(&mut self, found: &Found, counts: &[f64]) -> Result<f64, PassError> {
         let Some(own) = found.own else { return Ok(1.0) };
-        let Some(profile) = self.profile(found.keys[own])? else {
+        let Some(recorded) = self.recorded(found.keys[own])? else {
             return Ok(1.0);
         };
         // If the function was also inlined, only a share of its executions happens here.
-        let entries = profile.blocks.first().map_or(1.0, |&count| count.max(1) as f64);
+        let entries = recorded.count(BlockIndex(0)).map_or(1.0, |count| count.max(1) as f64);
         let share = (counts[0] / entries).min(1.0);
         let mut places: FxHashMap<BlockIndex, (u32, f64)> = FxHashMap::default();
         for (markers, count) in found.blocks.iter().zip(counts) {
@@ -123,8 +123,8 @@ impl Former {
         }
         // Duplicated blocks are ignored, because some of their copies may have been removed.
         let once = places.iter().filter(|(_, place)| place.0 == 1);
-        let recorded = once.filter_map(|(block, place)| Some((*profile.blocks.get(block.index())?, place.1)));
-        let hottest = recorded.max_by_key(|&(recorded, _)| recorded);
+        let counted = once.filter_map(|(&block, place)| Some((recorded.count(block)?, place.1)));
+        let hottest = counted.max_by_key(|&(recorded, _)| recorded);
         Ok(hottest.map_or(1.0, |(recorded, count)| recorded as f64 * share / count.max(1.0)))
     }
 
@@ -133,9 +133,9 @@ impl Former {
     pub(super) fn clamp_counts(&mut self, found: &Found, counts: &mut [f64]) -> Result<(), PassError> {
         let mut recorded = 0;
         for marker in found.blocks.iter().flatten() {
-            let profile = self.profile(found.keys[marker.instance])?;
-            let count = profile.and_then(|p| p.blocks.get(marker.block.index()));
-            recorded = recorded.max(count.copied().unwrap_or(0));
+            let of_function = self.recorded(found.keys[marker.instance])?;
+            let count = of_function.and_then(|recorded| recorded.count(marker.block));
+            recorded = recorded.max(count.unwrap_or(0));
         }
         let max = counts.iter().copied().fold(0.0, f64::max);
         if recorded > 0 && max > recorded as f64 {
