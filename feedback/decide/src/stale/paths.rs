@@ -1,6 +1,7 @@
 //! Which paths of an old graph are paths of a new one.
 
 use super::align::{BlockMatch, Graph};
+use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
 use pleach_ball_larus::graph::PathGraph;
 use pleach_ball_larus::{End, NumberingOptions, Path};
@@ -17,7 +18,7 @@ pub struct OlderPaths {
     pub id: FunctionId,
     /// Its graph.
     pub cfg_hash: CfgHash,
-    /// By old block: the new one, of blocks that have not changed.
+    /// By old block: the new one, where all recorded steps from and to it are edges of the new graph.
     pub new_of: Vec<Option<BlockIndex>>,
     /// Executions of these paths, in the profile's counts.
     pub flow: f64,
@@ -31,18 +32,16 @@ impl OlderPaths {
         after: &Graph<'_>,
         matched: &BlockMatch,
     ) -> Option<Self> {
-        let mut new_of = vec![None; before.features.len()];
-        for (from, to) in matched.pairs() {
-            if before.features[from].own == after.features[to].own {
-                new_of[from] = Some(BlockIndex(to as u32));
-            }
-        }
+        let blocks = 0..before.features.len();
         let mut found = Self {
             id: old.id,
             cfg_hash: old.cfg_hash,
-            new_of,
+            new_of: blocks
+                .map(|block| Some(BlockIndex(matched.new_of(block)? as u32)))
+                .collect(),
             flow: 0.0,
         };
+        found.drop_broken_steps(old, after.cfg);
         let graph = PathGraph::new(after.cfg, &NumberingOptions::default());
         let mut all = 0.0;
         for old in &old.paths {
@@ -54,6 +53,25 @@ impl OlderPaths {
             }
         }
         (found.flow > 0.0 && found.flow >= MIN_PATH_FLOW * all).then_some(found)
+    }
+
+    /// Forgets one of the blocks of each recorded step that the new graph has not: that which was executed less.
+    fn drop_broken_steps(&mut self, old: &FunctionProfile, new: &Cfg) {
+        for path in &old.paths {
+            let path = &path.path;
+            let steps = path.blocks.windows(2).map(|pair| (pair[0], pair[1]));
+            let last = match (path.end, path.blocks.last()) {
+                (End::Back(to) | End::Cut(to), Some(&last)) => Some((last, to)),
+                _ => None,
+            };
+            for (from, to) in steps.chain(last) {
+                let ends = self.new_of[from.index()].zip(self.new_of[to.index()]);
+                if ends.is_some_and(|(start, end)| !new.blocks[start.index()].successors.contains(&end)) {
+                    let is_rarer = old.blocks[from.index()] < old.blocks[to.index()];
+                    self.new_of[if is_rarer { from } else { to }.index()] = None;
+                }
+            }
+        }
     }
 
     /// A path in the new graph.
