@@ -69,9 +69,10 @@ pub struct Salvaged {
 }
 
 /// Salvages the profile of an older version of a function. `scale`: the profile's executions in a sample. `None` if the
-/// record has no graph, or if too little of what was executed is in the new graph.
+/// record has no graph, or not its shape, or if too little of what was executed is in the new graph.
 pub fn salvage(old: &FunctionProfile, new: &Cfg, match_kind: MatchKind, scale: f64) -> Option<Salvaged> {
     let graph = old.graph.as_deref()?;
+    old.check_shape(graph).ok()?;
     let (before, after) = (Graph::new(graph), Graph::new(new));
     let matched = BlockMatch::find(&before, &after)?;
     let similarity = matched_share(old, &matched, |old, new| {
