@@ -11,7 +11,7 @@ use pleach_profile::{EstimatedPath, FunctionProfile, PathWindow};
 /// judged by all paths through it, so that few may be missing.
 const MIN_PATH_FLOW: f64 = 0.98;
 
-/// The recorded paths of a function that changed where they do not lead, for its new graph.
+/// How the recorded paths of a function's older version run in its new graph.
 #[derive(Clone, PartialEq, Debug)]
 pub struct OlderPaths {
     /// The recorded function.
@@ -20,7 +20,7 @@ pub struct OlderPaths {
     pub cfg_hash: CfgHash,
     /// By old block: the new one, where all recorded steps from and to it are edges of the new graph.
     pub new_of: Vec<Option<BlockIndex>>,
-    /// Executions of these paths, in the profile's counts.
+    /// Executions of the paths that are in the new graph, in the profile's counts; 0 where only the blocks are known.
     pub flow: f64,
 }
 

@@ -2,6 +2,7 @@
 
 use crate::commands::binaries::RecordedFiles;
 use crate::commands::inputs::kept_vectors;
+use crate::commands::output::plural;
 use anyhow::{Context, Result, bail};
 use pleach_analysis::phases::profiles_of_phases;
 use pleach_analysis::program::Program;
@@ -34,11 +35,10 @@ pub fn merge_by_phase(
         pleach_store::write_profile(&output, &profile)?;
         let of = &profile.provenance;
         eprintln!(
-            "pleach: wrote {}: {:.2} s of CPU time, {} {}",
+            "pleach: wrote {}: {:.2} s of CPU time, {}",
             output.display(),
             of.program_cpu_seconds,
-            of.bursts,
-            if of.bursts == 1 { "burst" } else { "bursts" }
+            plural(of.bursts, "burst")
         );
     }
     Ok(ExitCode::SUCCESS)
