@@ -60,6 +60,7 @@ fn main() -> Result<()> {
         "analysis/facts.cpp",
         "analysis/frequencies.cpp",
         "analysis/profile_summary.cpp",
+        "transform/divisors.cpp",
         "transform/duplicate_blocks.cpp",
         "transform/if_conversion.cpp",
         "transform/markers.cpp",

@@ -100,7 +100,7 @@ fn made_up(stacks: u64) -> VectorSet {
         proved: true,
         system_call: None,
         hardware: None,
-        lengths: Vec::new(),
+        values: Vec::new(),
         timing: None,
     };
     VectorSet {

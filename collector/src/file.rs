@@ -17,6 +17,7 @@
 //! | 8 | system call numbers, samples of kernel events |
 //! | 9 | times at which code was first executed |
 //! | A | none; the checksum covers the version |
+//! | B | divisors |
 
 mod compressed;
 mod coverage;
@@ -24,7 +25,7 @@ mod write;
 
 use crate::vector::{
     BranchFacts, BuildId, Burst, BurstTiming, CodeAddress, EndReason, Engine, EventId, EventSample, HardwareSample,
-    MemoryLength, Module, ModuleId, ModuleMapping, Prediction, Process, VectorSet,
+    Module, ModuleId, ModuleMapping, ObservedValue, Prediction, Process, VectorSet,
 };
 use std::io::{Read, Write};
 use std::os::unix::ffi::OsStringExt;
@@ -32,7 +33,9 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::Xxh3;
 
 const MAGIC: &[u8; 7] = b"PLEACHV";
-const VERSION: u8 = b'A';
+const VERSION: u8 = b'B';
+/// The last version without divisors.
+const VERSION_WITHOUT_DIVISORS: u8 = b'A';
 /// The last version whose checksum does not cover the version.
 const VERSION_NOT_CHECKED: u8 = b'9';
 /// The last version without numbers of system calls and samples of kernel events.
@@ -486,8 +489,8 @@ impl Reader<'_> {
             None
         };
         let timing = if has_timing { Some(self.timing()?) } else { None };
-        let lengths = if self.version > VERSION_WITHOUT_LENGTHS {
-            self.lengths(branches)?
+        let values = if self.version > VERSION_WITHOUT_LENGTHS {
+            self.values(branches)?
         } else {
             Vec::new()
         };
@@ -500,7 +503,7 @@ impl Reader<'_> {
             engine,
             start,
             branches: list,
-            lengths,
+            values,
             end,
             end_reason: end_reason.ok_or_else(|| self.error("an end reason is unknown"))?,
             system_call,
@@ -512,16 +515,25 @@ impl Reader<'_> {
         })
     }
 
-    fn lengths(&mut self, branches: usize) -> Decoded<Vec<MemoryLength>> {
-        let mut lengths = Vec::new();
+    fn values(&mut self, branches: usize) -> Decoded<Vec<ObservedValue>> {
+        let mut values = Vec::new();
         for _ in 0..self.count(2)? {
-            let (branch, length) = (self.number32()?, self.number()?);
+            let branch = self.number32()?;
             if branch as usize >= branches {
-                return Err(self.error("a length belongs to no branch"));
+                return Err(self.error("a value belongs to no branch"));
             }
-            lengths.push(MemoryLength { branch, length });
+            let division = if self.version > VERSION_WITHOUT_DIVISORS {
+                self.optional()?
+            } else {
+                None
+            };
+            values.push(ObservedValue {
+                branch,
+                division,
+                value: self.number()?,
+            });
         }
-        Ok(lengths)
+        Ok(values)
     }
 
     fn timing(&mut self) -> Decoded<BurstTiming> {

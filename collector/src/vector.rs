@@ -102,13 +102,17 @@ pub struct BurstTiming {
     pub nanoseconds: f32,
 }
 
-/// The length that a memory operation got: a call of `memcpy`, `memmove`, `memset`, `memcmp` or `bcmp`.
+/// An operand that was observed: what a division divides by, or the length of a memory operation, which is a call of
+/// `memcpy`, `memmove`, `memset`, `memcmp` or `bcmp`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct MemoryLength {
-    /// Position of the branch that entered the routine: the call, or a jump that the call led to.
+pub struct ObservedValue {
+    /// Position of the last branch before it. Of a memory operation it enters the routine: it is the call, or a jump
+    /// that the call led to.
     pub branch: u32,
-    /// In bytes.
-    pub length: u64,
+    /// The instruction that divides; `None` for a memory operation.
+    pub division: Option<CodeAddress>,
+    /// The divisor, as many bits as the instruction reads; or the length in bytes.
+    pub value: u64,
 }
 
 /// A sample of a kernel event: a page fault, a context switch. The kernel takes it, whatever the engine; it has no
@@ -145,8 +149,8 @@ pub struct Burst {
     pub start: Option<CodeAddress>,
     /// The taken branches.
     pub branches: Vec<Branch>,
-    /// Lengths of memory operations among them, in their order; empty for engines that cannot see registers.
-    pub lengths: Vec<MemoryLength>,
+    /// Values that were observed meanwhile, in their order; empty for engines that cannot see registers.
+    pub values: Vec<ObservedValue>,
     /// The address at which the burst stopped: the code from the last branch's target up to this address ran.
     pub end: Option<CodeAddress>,
     /// Why it stopped.

@@ -13,7 +13,7 @@ import pathlib
 import sys
 
 TABLES = [
-    "runs", "origins", "functions", "blocks", "edges", "coverage", "calls", "memory_calls", "memory_lengths", "paths",
+    "runs", "origins", "functions", "blocks", "edges", "coverage", "calls", "value_sites", "site_values", "paths",
     "windows", "called", "predictions",
 ]
 

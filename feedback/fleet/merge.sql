@@ -127,29 +127,29 @@ SELECT
 FROM calls
 GROUP BY guid, module, cfg_hash, call, target;
 
-CREATE OR REPLACE TEMPORARY VIEW merged_memory_calls AS
+CREATE OR REPLACE TEMPORARY VIEW merged_value_sites AS
 SELECT
     'merged' AS run,
     guid,
     module,
     cfg_hash,
-    call,
+    site,
     CAST(least(sum(bursts), CAST('18446744073709551615' AS DECIMAL(20, 0))) AS DECIMAL(20, 0)) AS bursts,
     CAST(least(sum(others), CAST('18446744073709551615' AS DECIMAL(20, 0))) AS DECIMAL(20, 0)) AS others
-FROM memory_calls
-GROUP BY guid, module, cfg_hash, call;
+FROM value_sites
+GROUP BY guid, module, cfg_hash, site;
 
-CREATE OR REPLACE TEMPORARY VIEW merged_memory_lengths AS
+CREATE OR REPLACE TEMPORARY VIEW merged_site_values AS
 SELECT
     'merged' AS run,
     guid,
     module,
     cfg_hash,
-    call,
-    length,
+    site,
+    value,
     CAST(least(sum(count), CAST('18446744073709551615' AS DECIMAL(20, 0))) AS DECIMAL(20, 0)) AS count
-FROM memory_lengths
-GROUP BY guid, module, cfg_hash, call, length;
+FROM site_values
+GROUP BY guid, module, cfg_hash, site, value;
 
 -- The estimate of a single recording stays what it is. Those of sums are for queries: import computes them again.
 CREATE OR REPLACE TEMPORARY VIEW merged_paths AS

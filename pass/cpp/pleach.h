@@ -445,6 +445,8 @@ constexpr char PleachOnlyCallAttribute[] = "pleach-only-call";
 // Metadata of calls that compare memory, or of mempcpy, with their lengths, until LLVM may specialise them
 // (src/ir/metadata.rs).
 constexpr char PleachLengthsMetadata[] = "pleach.lengths";
+// Metadata of divisions with their most frequent divisor, its count and that of all divisors (src/ir/metadata.rs).
+constexpr char PleachDivisorMetadata[] = "pleach.divisor";
 // Attribute of functions that were not executed, until the profile is revealed to the inliner.
 constexpr char PleachNotExecutedAttribute[] = "pleach-not-executed";
 // Attribute of functions without samples (src/use_profile/unsampled.rs).
@@ -491,6 +493,11 @@ struct PleachRevealLengthsPass : llvm::PassInfoMixin<PleachRevealLengthsPass> {
   llvm::PreservedAnalyses run(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);
 };
 
+// Compares the divisor of divisions with the most frequent one, by which the division is fast.
+struct PleachDivideByFrequentPass : llvm::PassInfoMixin<PleachDivideByFrequentPass> {
+  llvm::PreservedAnalyses run(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);
+};
+
 // Simplifies a function after duplication; returns whether anything changed.
 bool pleachCleanUpDuplicates(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);
 
@@ -513,6 +520,7 @@ void pleachEnableProfileSummary(llvm::ModulePassManager &MPM);
 struct PleachHostPasses {
   bool PromoteIndirectCalls;
   bool SpecialiseLengths;
+  bool SpecialiseDivisors;
   bool InlineSmallCallees;
   bool ReduceControlHeight;
   bool LeaveShortLoops;

@@ -21,6 +21,8 @@ pub enum Optimisation {
     CallPromotion,
     /// A memory operation gets code for its most frequent lengths.
     MemoryLength,
+    /// A division gets code for its most frequent divisor.
+    Divisor,
     /// A function that was never executed is optimised for size.
     Size,
     /// A function without samples is placed apart.
@@ -29,7 +31,7 @@ pub enum Optimisation {
     Splitting,
 }
 
-const NAMES: [(Optimisation, &str); 10] = [
+const NAMES: [(Optimisation, &str); 11] = [
     (Optimisation::IfConversion, "if-conversion"),
     (Optimisation::SelectToBranch, "select-to-branch"),
     (Optimisation::Superblock, "superblock"),
@@ -37,6 +39,7 @@ const NAMES: [(Optimisation, &str); 10] = [
     (Optimisation::CallThatStays, "call-that-stays"),
     (Optimisation::CallPromotion, "call-promotion"),
     (Optimisation::MemoryLength, "memory-length"),
+    (Optimisation::Divisor, "divisor"),
     (Optimisation::Size, "size"),
     (Optimisation::Unlikely, "unlikely"),
     (Optimisation::Splitting, "splitting"),

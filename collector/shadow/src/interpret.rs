@@ -5,7 +5,7 @@ use super::alu::{self, CMP, TEST};
 use super::blocks::Blocks;
 use super::op::{HIGH, Kind, NONE, Op, RIP, ThunkRef};
 use super::rewrite::MAX_LENGTH;
-use super::{End, Engine, Sink, Taken, gather, save, strings};
+use super::{End, Engine, Observed, Sink, Taken, gather, save, strings};
 use iced_x86::{Decoder, DecoderOptions};
 
 const RCX: usize = 1;
@@ -48,11 +48,11 @@ impl Engine {
         if let Some(Sink(sink)) = self.sink {
             // SAFETY: `go_on` set the sink for this burst and clears it before its referent goes out of scope.
             unsafe {
-                (*sink)(Taken {
+                (*sink)(Observed::Taken(Taken {
                     from,
                     to,
                     third_argument: (self.taint.general & 1 << RDX == 0).then_some(self.state.registers[RDX]),
-                });
+                }));
             }
         }
         self.look_for_spinning(to)
@@ -509,6 +509,18 @@ impl Engine {
             operand = self.bounce.0[at..].as_mut_ptr();
         }
         self.state.rflags = self.state.rflags() & 0x8d5 | 0x202;
+        let divisor = thunk.divides.then(|| {
+            let mut bytes = [0; 8];
+            if size == 0 {
+                bytes = self.part(op.src, op.size()).to_le_bytes();
+            } else {
+                let at = 64 + address as usize % 64;
+                let size = size.min(8);
+                bytes[..size].copy_from_slice(&self.bounce.0[at..at + size]);
+            }
+            u64::from_le_bytes(bytes)
+        });
+        let at = self.state.pc;
         let code = self.thunks.code(thunk.offset);
         let state: *mut super::State = &mut self.state;
         // SAFETY: Thunk code (burst invariant): `Thunks::make` emitted it for these two arguments; the operand is null
@@ -516,6 +528,10 @@ impl Engine {
         unsafe {
             let code: unsafe extern "C" fn(*mut super::State, *mut u8) = core::mem::transmute(code);
             code(state, operand);
+        }
+        if let (Some(divisor), Some(Sink(sink))) = (divisor, self.sink) {
+            // SAFETY: as in `branch`.
+            unsafe { (*sink)(Observed::Division { at, divisor }) };
         }
         if thunk.writes_flags {
             self.state.set_status(self.state.rflags);

@@ -33,7 +33,7 @@
 //!
 //! ```no_run
 //! use core::ffi::c_void;
-//! use pleach_shadow::{Engine, Limits, Taken, recover};
+//! use pleach_shadow::{Engine, Limits, recover};
 //!
 //! static mut ENGINE: *mut Engine = core::ptr::null_mut(); // set by `Engine::reserve()` at start-up
 //!
@@ -42,7 +42,7 @@
 //!     let engine = unsafe { &mut *ENGINE };
 //!     // SAFETY: the context is this handler's third argument.
 //!     unsafe { engine.load_frame(context) };
-//!     let outcome = engine.run_loaded(&Limits::default(), &mut |Taken { from, to, .. }| drop((from, to)));
+//!     let outcome = engine.run_loaded(&Limits::default(), &mut |_observed| ());
 //!     let _ = outcome.end;
 //! }
 //!
@@ -257,9 +257,23 @@ pub struct Taken {
     pub third_argument: Option<u64>,
 }
 
-/// The callback for taken branches.
+/// What a burst reports, in the order of execution.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Observed {
+    /// A taken branch.
+    Taken(Taken),
+    /// A division of general registers that did not fault.
+    Division {
+        /// Address of the instruction.
+        at: u64,
+        /// What it divides by, as many bits as the instruction reads.
+        divisor: u64,
+    },
+}
+
+/// The callback for what is observed.
 #[derive(Clone, Copy)]
-struct Sink(*mut dyn FnMut(Taken));
+struct Sink(*mut dyn FnMut(Observed));
 
 /// An earlier state, for the detection of spinning.
 #[derive(Clone, Copy)]
@@ -481,13 +495,13 @@ impl Engine {
     /// Runs ahead from a state; `sink` gets each taken branch.
     ///
     /// If `sink` faults, it is abandoned like the burst. The x87 state is clobbered; `sigreturn` restores it.
-    pub fn run(&mut self, state: &State, limits: &Limits, sink: &mut dyn FnMut(Taken)) -> Outcome {
+    pub fn run(&mut self, state: &State, limits: &Limits, sink: &mut dyn FnMut(Observed)) -> Outcome {
         self.state = *state;
         self.run_loaded(limits, sink)
     }
 
     /// Runs ahead from [`Engine::state`].
-    pub fn run_loaded(&mut self, limits: &Limits, sink: &mut dyn FnMut(Taken)) -> Outcome {
+    pub fn run_loaded(&mut self, limits: &Limits, sink: &mut dyn FnMut(Observed)) -> Outcome {
         self.begin();
         self.go_on(limits, sink)
     }
@@ -512,17 +526,17 @@ impl Engine {
     }
 
     /// Continues where the burst ended, with new limits.
-    pub fn go_on(&mut self, limits: &Limits, sink: &mut dyn FnMut(Taken)) -> Outcome {
+    pub fn go_on(&mut self, limits: &Limits, sink: &mut dyn FnMut(Observed)) -> Outcome {
         // The result if a fault ends the burst.
         self.end = End::Fault;
         self.instructions_left = limits.max_instructions;
         self.branches_left = limits.max_branches;
         self.decodes_left = limits.max_new_decodes;
         self.thunks_run = 0;
-        let sink: *mut (dyn FnMut(Taken) + '_) = sink;
+        let sink: *mut (dyn FnMut(Observed) + '_) = sink;
         // SAFETY: only the lifetime changes, and the field is cleared before this function returns.
         self.sink = Some(Sink(unsafe {
-            core::mem::transmute::<*mut (dyn FnMut(Taken) + '_), *mut (dyn FnMut(Taken) + 'static)>(sink)
+            core::mem::transmute::<*mut (dyn FnMut(Observed) + '_), *mut (dyn FnMut(Observed) + 'static)>(sink)
         }));
         let engine: *mut Self = self;
         // SAFETY: this establishes the burst invariant. Exclusive: `self` is borrowed mutably, and is used only through

@@ -1,7 +1,7 @@
 //! Selects the instructions that the processor runs natively on the shadow's registers, and emits a thunk for each.
 
 use super::op::{Kind, Op, ThunkRef};
-use super::operand::set_memory;
+use super::operand::{general, set_memory};
 use super::rewrite::{Place, rewrite};
 use super::state::Machine;
 use super::thunk::{Thunks, Used, Width};
@@ -36,7 +36,12 @@ pub(super) fn by_processor(
         reads_memory: false,
         writes_memory: false,
         writes_flags: instruction.rflags_modified() != 0,
+        divides: matches!(instruction.mnemonic(), M::Div | M::Idiv),
     };
+    if thunk.divides && !explicit {
+        op.src = general(instruction.op0_register())?;
+        op.set_size(instruction.op0_register().size());
+    }
     if explicit {
         // With a bit index in a register, the instruction accesses memory outside of its operand.
         if matches!(instruction.mnemonic(), M::Bt | M::Bts | M::Btr | M::Btc)

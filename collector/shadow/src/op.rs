@@ -224,6 +224,8 @@ pub(super) struct ThunkRef {
     pub reads_memory: bool,
     pub writes_memory: bool,
     pub writes_flags: bool,
+    /// It divides by its memory operand, or if it has none by the register `src`.
+    pub divides: bool,
 }
 
 impl ThunkRef {
@@ -234,6 +236,7 @@ impl ThunkRef {
             | bit(self.reads_memory, 24)
             | bit(self.writes_memory, 25)
             | bit(self.writes_flags, 26)
+            | bit(self.divides, 27)
     }
 
     pub(super) fn unpack(packed: u64) -> Self {
@@ -244,6 +247,7 @@ impl ThunkRef {
             reads_memory: bit(24),
             writes_memory: bit(25),
             writes_flags: bit(26),
+            divides: bit(27),
         }
     }
 }

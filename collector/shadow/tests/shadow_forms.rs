@@ -18,12 +18,12 @@ mod taint;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering::Relaxed};
 use forms::{Forms, Key};
-use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, RflagsBits};
+use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register, RflagsBits};
 use native::{CODE, CODE_SIZE, Layout, Memory, Native, SCRATCH, Step, differences};
 use pleach_facilities::skip;
-use pleach_shadow::{End, Engine, Limits, State, Taint, recover};
+use pleach_shadow::{End, Engine, Limits, Observed, State, Taint, recover};
 use random::Random;
-use setup::Setup;
+use setup::{Setup, number};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use std::sync::{LazyLock, Mutex};
@@ -77,6 +77,36 @@ struct Tally {
     faults: u64,
     declined: BTreeMap<String, u64>,
     mismatches: u64,
+}
+
+/// What the instruction divides by.
+fn divisor(setup: &Setup, engine: &Engine) -> Option<u64> {
+    let ins = &setup.ins;
+    if !matches!(ins.mnemonic(), Mnemonic::Div | Mnemonic::Idiv) {
+        return None;
+    }
+    let general = setup.state.general();
+    if ins.op0_kind() == OpKind::Register {
+        let register = ins.op0_register();
+        let is_high = matches!(register, Register::AH | Register::CH | Register::DH | Register::BH);
+        let whole = general[if is_high {
+            register as usize - Register::AH as usize
+        } else {
+            number(register)?
+        }];
+        let part = if is_high { whole >> 8 } else { whole };
+        return Some(part & u64::MAX >> (64 - 8 * register.size()));
+    }
+    let address = ins.virtual_address(0, 0, |register, _, _| match register {
+        Register::FS => Some(setup.state.fs_base()),
+        Register::GS => Some(setup.gs),
+        Register::DS | Register::SS | Register::ES | Register::CS => Some(0),
+        _ => Some(general[number(register)?] & u64::MAX >> (64 - 8 * register.size())),
+    })?;
+    let mut value = [0; 8];
+    // SAFETY: the instruction has read these bytes.
+    unsafe { engine.read(address, &mut value[..ins.memory_size().size()]) };
+    Some(u64::from_le_bytes(value))
 }
 
 impl Tally {
@@ -190,8 +220,10 @@ impl Test<'_> {
         };
         let mut branches: Vec<(u64, u64)> = Vec::with_capacity(4);
         let host_before = host();
-        let outcome = engine.run(&setup.state, &limits, &mut |taken| {
-            branches.push((taken.from, taken.to))
+        let mut divisors: Vec<(u64, u64)> = Vec::with_capacity(4);
+        let outcome = engine.run(&setup.state, &limits, &mut |observed| match observed {
+            Observed::Taken(taken) => branches.push((taken.from, taken.to)),
+            Observed::Division { at, divisor } => divisors.push((at, divisor)),
         });
         let host_after = host();
         let shadow = *engine.state();
@@ -240,6 +272,10 @@ impl Test<'_> {
                 Step::Ran(real) if ran => {
                     self.report.compared += 1;
                     counted = if outcome.thunks > 0 { "thunk" } else { "interpreted" };
+                    let expected = divisor(&setup, engine).map(|divisor| (at, divisor));
+                    if divisors != Vec::from_iter(expected) {
+                        wrong.push(format!("divisors {divisors:x?}, but it divides by {expected:x?}"));
+                    }
                     self.compare(&setup, &shadow, &real, &branches, &mut wrong);
                     if outcome.end_pc != real.pc() {
                         wrong.push(format!("end_pc {:#x}, natively {:#x}", outcome.end_pc, real.pc()));

@@ -5,7 +5,7 @@ use core::ffi::{c_char, c_int, c_void};
 use core::fmt::Write;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use pleach_facilities::skip;
-use pleach_shadow::{Engine, Limits, Outcome, State, Taken, recover};
+use pleach_shadow::{Engine, Limits, Observed, Outcome, State, Taken, recover};
 use pleach_wire::x86::{self, Kind};
 use std::ffi::CString;
 use std::process::Command;
@@ -57,9 +57,11 @@ unsafe fn begin(context: *mut c_void) {
     unsafe { engine.load_frame(context) };
     let (mut count, branches) = (0, &mut check.branches);
     let limits = check.limits;
-    let outcome = engine.run_loaded(&limits, &mut |Taken { from, to, .. }| {
-        branches[count & (MAX - 1)] = (from, to);
-        count += 1;
+    let outcome = engine.run_loaded(&limits, &mut |observed| {
+        if let Observed::Taken(Taken { from, to, .. }) = observed {
+            branches[count & (MAX - 1)] = (from, to);
+            count += 1;
+        }
     });
     check.count = count;
     check.checked = 0;

@@ -91,7 +91,7 @@ mod tests {
         RawBurst {
             head,
             branches: vec![(0x108, 0x200), (0x20c, 0x104), (0x108, 0x200)],
-            lengths: Vec::new(),
+            values: Vec::new(),
         }
     }
 

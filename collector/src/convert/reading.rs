@@ -4,7 +4,7 @@ use super::modules::{FileIdentity, Modules};
 use super::proof::Proof;
 use super::space::{Space, external};
 use crate::store::Store;
-use crate::vector::{Branch, Burst, BurstTiming, CodeAddress, EndReason, Engine, MemoryLength, Process};
+use crate::vector::{Branch, Burst, BurstTiming, CodeAddress, EndReason, Engine, ObservedValue, Process};
 use pleach_wire::shard::{
     BurstTimingFrame, Counters, Disagreement, FRAME_HEADER, Frame, Frames, MAX_PAYLOAD, Mapping, ProcessHead, RawBurst,
 };
@@ -366,10 +366,14 @@ impl Reading {
                     to: at(*to),
                 })
                 .collect(),
-            lengths: burst
-                .lengths
+            values: burst
+                .values
                 .iter()
-                .map(|&(branch, length)| MemoryLength { branch, length })
+                .map(|observed| ObservedValue {
+                    branch: observed.branch,
+                    division: (observed.at != 0).then(|| at(observed.at)),
+                    value: observed.value,
+                })
                 .collect(),
             end: Some(at(burst.head.end)),
             end_reason: EndReason::from_u8(burst.head.end_reason).unwrap_or(EndReason::Instruction),

@@ -121,10 +121,11 @@ impl Writer {
                 self.out.extend(timing.branches.to_le_bytes());
                 self.out.extend(timing.nanoseconds.to_le_bytes());
             }
-            self.number(burst.lengths.len() as u64);
-            for operation in &burst.lengths {
-                self.number(operation.branch.into());
-                self.number(operation.length);
+            self.number(burst.values.len() as u64);
+            for observed in &burst.values {
+                self.number(observed.branch.into());
+                self.optional(observed.division);
+                self.number(observed.value);
             }
             if let Some(number) = burst.system_call {
                 self.number(number.into());

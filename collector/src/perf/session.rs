@@ -206,7 +206,7 @@ impl<'a> Session<'a> {
             instructions: 0,
             count: 1,
             proved: true,
-            lengths: Vec::new(),
+            values: Vec::new(),
             system_call: None,
             hardware: Some(Box::new(HardwareSample {
                 event: head.event,

@@ -46,7 +46,7 @@ mod tests {
             engine: Engine::RunAhead,
             start: None,
             branches: Vec::new(),
-            lengths: Vec::new(),
+            values: Vec::new(),
             end: None,
             end_reason: EndReason::Budget,
             instructions: 1,

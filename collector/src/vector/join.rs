@@ -286,7 +286,7 @@ mod tests {
                 from: address(module, 2),
                 to: address(u32::MAX, 3),
             }],
-            lengths: Vec::new(),
+            values: Vec::new(),
             end: None,
             end_reason: EndReason::Budget,
             instructions: 1,

@@ -4,7 +4,8 @@ use pleach_collector::file::FileError;
 use pleach_collector::vector::coverage::{Failure, ModuleCoverage, SegmentCoverage, SegmentState};
 use pleach_collector::vector::{
     Branch, BranchFacts, BuildId, Burst, BurstTiming, CodeAddress, Compressed, EndReason, Engine, Epoch, EventId,
-    EventSample, HardwareSample, MemoryLength, Module, ModuleId, ModuleMapping, Prediction, Process, VectorSet, Window,
+    EventSample, HardwareSample, Module, ModuleId, ModuleMapping, ObservedValue, Prediction, Process, VectorSet,
+    Window,
 };
 use proptest::prelude::*;
 use std::path::PathBuf;
@@ -48,22 +49,23 @@ fn burst() -> impl Strategy<Value = Burst> {
         (1e-6f32..1e9, 0f32..1e15).prop_map(|(branches, nanoseconds)| BurstTiming { branches, nanoseconds }),
     );
     let sample = prop::option::of((0..EVENTS, address(), prop::collection::vec(any::<u32>(), 0..5)));
-    let lengths = prop::collection::vec(any::<(u32, u64)>(), 0..4);
-    let facts = (sample, timing, lengths, any::<Option<u32>>());
+    let values = prop::collection::vec((any::<u32>(), prop::option::of(address()), any::<u64>()), 0..4);
+    let facts = (sample, timing, values, any::<Option<u32>>());
     (head, body, any::<u32>(), any::<(u64, bool)>(), facts).prop_map(
-        |(head, (start, branches, end), instructions, (count, proved), (sample, timing, lengths, system_call))| Burst {
+        |(head, (start, branches, end), instructions, (count, proved), (sample, timing, values, system_call))| Burst {
             process: head.0,
             thread: head.1,
             time_ns: head.2,
             engine: Engine::from_u8(head.3).unwrap(),
             end_reason: EndReason::from_u8(head.4).unwrap(),
             start,
-            lengths: lengths
+            values: values
                 .iter()
                 .filter(|_| !branches.is_empty())
-                .map(|&(at, length)| MemoryLength {
+                .map(|&(at, division, value)| ObservedValue {
                     branch: at % branches.len() as u32,
-                    length,
+                    division,
+                    value,
                 })
                 .collect(),
             system_call,

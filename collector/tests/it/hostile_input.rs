@@ -120,7 +120,7 @@ fn set(processes: u32, parent: impl Fn(u32) -> Option<u32>, count: u64) -> Vecto
             proved: true,
             system_call: None,
             hardware: None,
-            lengths: Vec::new(),
+            values: Vec::new(),
             timing: None,
         }],
         compressed: None,

@@ -203,7 +203,7 @@ fn example() -> VectorSet {
         proved: true,
         system_call: None,
         hardware: None,
-        lengths: Vec::new(),
+        values: Vec::new(),
         timing: None,
     };
     VectorSet {

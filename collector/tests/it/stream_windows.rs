@@ -32,7 +32,7 @@ fn burst(length: usize, period: u64, start: u64, time_ns: u64) -> Burst {
         proved: true,
         system_call: None,
         hardware: None,
-        lengths: Vec::new(),
+        values: Vec::new(),
         timing: None,
     }
 }

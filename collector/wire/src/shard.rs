@@ -38,8 +38,8 @@ pub enum FrameKind {
     Opcodes = 6,
     /// Time that the program took for the branches after a burst.
     BurstTiming = 7,
-    /// One burst. (3 was one without a system call.)
-    Burst = 8,
+    /// One burst. (3 was one without a system call, 8 one without divisors.)
+    Burst = 9,
 }
 
 /// Appends little-endian fields to a fixed buffer. A field that does not fit marks the encoder as overflowed.
@@ -196,8 +196,8 @@ impl Counters {
     }
 }
 
-/// Fixed part of a burst's payload. The deltas of its branches follow, and then the lengths of memory operations: for
-/// each the delta of the branch's position, and the length as a delta from 0.
+/// Fixed part of a burst's payload. The deltas of its branches follow, and then the observed values: for each the delta
+/// of the branch's position, and where the value was observed and the value itself as deltas from 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct BurstHead {
     /// [`crate::kinds::Engine`] as a number.
@@ -354,6 +354,17 @@ pub struct Mapping {
     pub path: Vec<u8>,
 }
 
+/// An operand that was observed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RawValue {
+    /// Position of the last branch before it.
+    pub branch: u32,
+    /// The instruction that divides by it; 0: it is the length of the memory operation that the branch enters.
+    pub at: u64,
+    /// The value.
+    pub value: u64,
+}
+
 /// One burst with run-time addresses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RawBurst {
@@ -361,8 +372,8 @@ pub struct RawBurst {
     pub head: BurstHead,
     /// Taken branches, (from, to), oldest first.
     pub branches: Vec<(u64, u64)>,
-    /// Lengths of memory operations, each with the position of the branch that entered the routine, in their order.
-    pub lengths: Vec<(u32, u64)>,
+    /// Observed values, in their order.
+    pub values: Vec<RawValue>,
 }
 
 /// A decoded frame.
@@ -559,7 +570,7 @@ fn decode_frame(kind: u8, payload: &[u8]) -> Option<Frame> {
             }
             Frame::Mappings(continued, mappings)
         }
-        8 => {
+        9 => {
             let (engine, end_reason, is_isolated) = (d.u8()?, d.u8()?, d.u8()? != 0);
             d.take(1)?;
             let head = BurstHead {
@@ -587,20 +598,20 @@ fn decode_frame(kind: u8, payload: &[u8]) -> Option<Frame> {
                 last = d.delta(from)?;
                 branches.push((from, last));
             }
-            let mut lengths = Vec::new();
+            let mut values = Vec::new();
             let mut position = 0;
             while !d.0.is_empty() {
                 position = d.delta(position)?;
                 if position >= head.branches.into() {
                     return None;
                 }
-                lengths.push((position as u32, d.delta(0)?));
+                values.push(RawValue {
+                    branch: position as u32,
+                    at: d.delta(0)?,
+                    value: d.delta(0)?,
+                });
             }
-            Frame::Burst(RawBurst {
-                head,
-                branches,
-                lengths,
-            })
+            Frame::Burst(RawBurst { head, branches, values })
         }
         4 => Frame::Final(d.u64()?, d.counters()?, d.u8()? != 0),
         5 => {

@@ -20,8 +20,8 @@ use pleach_ball_larus::Path;
 use pleach_collector::vector::{Burst, Compressed, Engine, Process, VectorSet};
 use pleach_profile::summary::{HOT_CUTOFF, ProfileSummary};
 use pleach_profile::{
-    Anchor, CallCrossingPath, CallTargets, EstimatedPath, FunctionProfile, MemoryLengths, PathWindow, Profile,
-    Provenance, RecordedModule,
+    Anchor, CallCrossingPath, CallTargets, EstimatedPath, FunctionProfile, PathWindow, Profile, Provenance,
+    RecordedModule, ValueCounts,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -159,7 +159,7 @@ impl<'p> Analyser<'p> {
             ..provenance
         };
         add_call_targets(program, &observations, &mut functions);
-        add_memory_lengths(program, &observations, &mut functions);
+        add_values(program, &observations, &mut functions);
         let mut evidence = partial_paths.finish(report);
         evidence.cap_clusters(provenance.bursts);
         let graphs = graphs(program);
@@ -313,30 +313,30 @@ fn all_functions(program: &Program) -> Functions {
         .collect()
 }
 
-fn add_memory_lengths(program: &Program, observations: &RecordingCounts, functions: &mut Functions) {
+fn add_values(program: &Program, observations: &RecordingCounts, functions: &mut Functions) {
     for (module, map) in program.annotated() {
         let Some(observed) = observations.modules.get(&module) else {
             continue;
         };
-        for (&(function, call), counts) in &observed.lengths {
+        for (&(function, site), counts) in &observed.values {
             let function = &map.functions[function.0 as usize];
             if let Some(accumulator) = functions.get_mut(&(function.cfg.id, function.hash)) {
-                let lengths = counts.lengths.iter();
-                let mut of_call = MemoryLengths {
-                    call,
+                let values = counts.values.iter();
+                let mut operand = ValueCounts {
+                    site,
                     bursts: counts.bursts,
-                    lengths: lengths
-                        .map(|(&length, samples)| (length, (samples * SCALE) as u64))
+                    values: values
+                        .map(|(&value, samples)| (value, (samples * SCALE) as u64))
                         .collect(),
                     others: 0,
                 };
-                of_call.keep_most_frequent();
-                accumulator.profile.memory_lengths.push(of_call);
+                operand.keep_most_frequent();
+                accumulator.profile.values.push(operand);
             }
         }
     }
     for accumulator in functions.values_mut() {
-        accumulator.profile.memory_lengths.sort_by_key(|of_call| of_call.call);
+        accumulator.profile.values.sort_by_key(|operand| operand.site);
     }
 }
 

@@ -12,6 +12,7 @@ use crate::time_bias::Weights;
 use pleach_annotate::id::{BlockIndex, FunctionId};
 use pleach_annotate::map::{AddressMap, FunctionIndex, InlineInstanceIndex};
 use pleach_collector::vector::{ModuleId, VectorSet};
+use pleach_profile::ValueSite;
 use rustc_hash::FxHashMap;
 
 /// The counts of one inline instance.
@@ -32,25 +33,25 @@ pub struct ModuleCounts {
     pub instances: FxHashMap<InlineInstanceIndex, InstanceCounts>,
     /// Weighted targets of indirect calls, by the caller's inline instance, call and target.
     pub targets: FxHashMap<(InlineInstanceIndex, u32, FunctionId), f64>,
-    /// Lengths of memory operations, by function and call.
-    pub lengths: FxHashMap<(FunctionIndex, u32), LengthCounts>,
+    /// Observed values, by function and operand.
+    pub values: FxHashMap<(FunctionIndex, ValueSite), ObservedValues>,
 }
 
-/// The lengths that a memory operation got.
+/// The values that an operand had.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct LengthCounts {
+pub struct ObservedValues {
     /// Bursts with at least one of them.
     pub bursts: u64,
     /// The last of these bursts.
     last: Option<usize>,
-    /// Weighted executions, by length.
-    pub lengths: FxHashMap<u64, f64>,
+    /// Weighted executions, by value.
+    pub values: FxHashMap<u64, f64>,
 }
 
-impl LengthCounts {
-    fn add(&mut self, burst: usize, length: u64, weight: f64) {
+impl ObservedValues {
+    fn add(&mut self, burst: usize, value: u64, weight: f64) {
         self.bursts += u64::from(self.last.replace(burst) != Some(burst));
-        *self.lengths.entry(length).or_default() += weight;
+        *self.values.entry(value).or_default() += weight;
     }
 }
 
@@ -124,16 +125,16 @@ impl Observer for BlockCounts<'_> {
                     *counter.out.targets.entry((instance, call.0, target)).or_default() += weight;
                 }
             }
-            Event::MemoryLength {
+            Event::Value {
                 module,
                 instance,
-                call,
-                length,
+                site,
+                value,
             } => {
                 if let Some(counter) = self.counters.get_mut(module) {
                     let function = counter.walker.function(instance);
-                    let counts = counter.out.lengths.entry((function, call.0)).or_default();
-                    counts.add(run.number, length, weight);
+                    let counts = counter.out.values.entry((function, site)).or_default();
+                    counts.add(run.number, value, weight);
                 }
             }
         }

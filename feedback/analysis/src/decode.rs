@@ -10,7 +10,8 @@ use pleach_annotate::code::{Instruction, Transfer, instruction_at};
 use pleach_annotate::id::{BlockIndex, CallIndex, FunctionId};
 use pleach_annotate::map::{AddressMap, InlineInstanceIndex};
 use pleach_annotate::probe::Address;
-use pleach_collector::vector::{Branch, Burst, CodeAddress, Compressed, MemoryLength, ModuleId, Window};
+use pleach_collector::vector::{Branch, Burst, CodeAddress, Compressed, ModuleId, ObservedValue, Window};
+use pleach_profile::ValueSite;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -56,16 +57,16 @@ pub enum Event {
         /// The called function.
         target: FunctionId,
     },
-    /// A call of a routine for memory got this length.
-    MemoryLength {
+    /// An operand had a value.
+    Value {
         /// The annotated module.
         module: ModuleId,
-        /// The inline instance of the function that calls.
+        /// The inline instance of the function that has the operand.
         instance: InlineInstanceIndex,
-        /// The call.
-        call: CallIndex,
-        /// In bytes.
-        length: u64,
+        /// The operand.
+        site: ValueSite,
+        /// Its value.
+        value: u64,
     },
 }
 
@@ -99,6 +100,9 @@ const MAX_STACK: usize = 1024;
 
 /// Size of an entry of the procedure linkage table, through which calls lead to other modules.
 const LINKAGE_ENTRY: u64 = 16;
+
+/// Taken branches that are followed back from a division to the beginning of its block, at most.
+const MAX_JUMPS_IN_BLOCK: usize = 4;
 
 /// Maximum number of distinct fall-through ranges that are cached. A program's hot code has far fewer.
 const MAX_FALL_THROUGHS: usize = 1 << 20;
@@ -179,10 +183,12 @@ impl<'p> Decoder<'p> {
         self.branches(taken, end, is_cut, burst.count, &mut |branch, event| {
             sink(Position::Branch(branch), event);
         });
-        for operation in burst.lengths.iter().filter(|one| (one.branch as usize) < taken.len()) {
-            self.memory_length(taken, *operation, &mut |event| {
-                sink(Position::Branch(operation.branch as usize), event);
-            });
+        for &observed in burst.values.iter().filter(|one| (one.branch as usize) < taken.len()) {
+            let sink = &mut |event| sink(Position::Branch(observed.branch as usize), event);
+            match observed.division {
+                None => self.memory_length(taken, observed, sink),
+                Some(at) => self.divisor(&taken[..=observed.branch as usize], observed.value, at, sink),
+            }
         }
     }
 
@@ -355,7 +361,7 @@ impl<'p> Decoder<'p> {
     }
 
     /// Finds the call that led to a routine for memory: directly, or through an entry of the linkage table.
-    fn memory_length(&self, branches: &[Branch], operation: MemoryLength, sink: &mut impl FnMut(Event)) {
+    fn memory_length(&self, branches: &[Branch], operation: ObservedValue, sink: &mut impl FnMut(Event)) {
         let entered = operation.branch as usize;
         let jump = branches[entered].from;
         let is_linkage = |call: &&Branch| {
@@ -368,14 +374,43 @@ impl<'p> Decoder<'p> {
             };
             for probe in map.probes_in(address, address) {
                 if let ProbeTarget::Call(call) = probe.target {
-                    sink(Event::MemoryLength {
+                    sink(Event::Value {
                         module: jump.module,
                         instance: probe.instance,
-                        call,
-                        length: operation.length,
+                        site: ValueSite::Length(call.0),
+                        value: operation.value,
                     });
                     return;
                 }
+            }
+        }
+    }
+
+    /// Finds the block of a division: the last one before it, or, if a call returned into the middle of a block, that
+    /// block. Within a block there are jumps where code generation chooses between a short and a long division.
+    fn divisor(&mut self, branches: &[Branch], divisor: u64, at: CodeAddress, sink: &mut impl FnMut(Event)) {
+        let Some((map, _)) = self.program.locate(at) else {
+            return;
+        };
+        let mut end = at;
+        for branch in branches.iter().rev().take(MAX_JUMPS_IN_BLOCK) {
+            let Some(passed) = self.find_fall_through(map, branch.to, end, true) else {
+                return;
+            };
+            let last = self.passed[as_usize(&passed)].last();
+            let last = last.map(|&(_, instance, block)| (at.module, instance, block));
+            if let Some((module, instance, block)) = last.or_else(|| self.program.block_before_return(branch.to)) {
+                sink(Event::Value {
+                    module,
+                    instance,
+                    site: ValueSite::Divisor(block),
+                    value: divisor,
+                });
+                return;
+            }
+            match self.instruction(branch.from).map(|instruction| instruction.transfer) {
+                Some(Transfer::Jump | Transfer::Conditional) => end = branch.from,
+                _ => return,
             }
         }
     }

@@ -184,7 +184,7 @@ impl Observer for Collector<'_> {
                     *work += weight * f64::from(block.instructions);
                 }
             }
-            Event::IndirectCall { .. } | Event::MemoryLength { .. } => {}
+            Event::IndirectCall { .. } | Event::Value { .. } => {}
         }
     }
 

@@ -48,7 +48,7 @@ fn vectors(bursts: u64) -> VectorSet {
         proved: true,
         system_call: None,
         hardware: None,
-        lengths: Vec::new(),
+        values: Vec::new(),
         timing: None,
     };
     VectorSet {

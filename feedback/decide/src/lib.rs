@@ -5,7 +5,7 @@
 //! 1. [`weights`]: branch weights, entry counts, calls that may be cold;
 //! 2. [`coldness`]: which blocks and functions may be treated as never executed;
 //! 3. [`superblock`]: which traces are formed by tail duplication;
-//! 4. [`memory_lengths`]: which lengths of memory operations get code of their own;
+//! 4. [`memory_lengths`], [`divisors`]: which lengths of memory operations and which divisors get code of their own;
 //! 5. [`if_conversion`]: which unpredictable branches are if-converted, and which selects become branches;
 //! 6. [`recursion`]: which calls are not inlined;
 //! 7. [`placement`]: order of functions and blocks, splitting, alignment.
@@ -18,6 +18,7 @@
 pub mod call_kinds;
 pub mod coldness;
 pub mod counter_promotion;
+pub mod divisors;
 pub mod early_inlining;
 pub mod growth;
 pub mod if_conversion;

@@ -5,7 +5,7 @@
 //! is wasted.
 
 use crate::support::wilson_low;
-use pleach_profile::MemoryLengths;
+use pleach_profile::ValueCounts;
 
 /// Minimum share of a length among the executions that reach its comparison, as in LLVM.
 const MIN_SHARE: f64 = 0.4;
@@ -18,10 +18,10 @@ const MIN_SHARE_AT_LOWER_END: f64 = 0.3;
 /// The lengths, with their counts, most frequent first, whose shares are large enough, and pay at the lower bound of
 /// their intervals. All executions of the operation in a burst may have the same cause, so that bursts are what is
 /// counted as evidence.
-pub fn certain_lengths(operation: &MemoryLengths) -> &[(u64, u64)] {
+pub fn certain_lengths(operation: &ValueCounts) -> &[(u64, u64)] {
     let mut rest = operation.total() as f64;
     let mut certain = 0;
-    for &(_, count) in &operation.lengths {
+    for &(_, count) in &operation.values {
         let count = count as f64;
         let share = if rest > 0.0 { count / rest } else { 0.0 };
         if share < MIN_SHARE || wilson_low(share, operation.bursts as f64) < MIN_SHARE_AT_LOWER_END {
@@ -30,25 +30,19 @@ pub fn certain_lengths(operation: &MemoryLengths) -> &[(u64, u64)] {
         rest -= count;
         certain += 1;
     }
-    operation.lengths.get(..certain).unwrap_or_default()
-}
-
-/// Executions of the operation, with one burst more, of other lengths: that no burst showed another length does not prove
-/// that there is none.
-pub fn total_with_one_more_burst(operation: &MemoryLengths) -> u64 {
-    let total = operation.total();
-    total.saturating_add(total / operation.bursts.max(1))
+    operation.values.get(..certain).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pleach_profile::ValueSite;
 
-    fn operation(bursts: u64, lengths: &[(u64, u64)], others: u64) -> MemoryLengths {
-        MemoryLengths {
-            call: 0,
+    fn operation(bursts: u64, lengths: &[(u64, u64)], others: u64) -> ValueCounts {
+        ValueCounts {
+            site: ValueSite::Length(0),
             bursts,
-            lengths: lengths.to_vec(),
+            values: lengths.to_vec(),
             others,
         }
     }
@@ -58,7 +52,7 @@ mod tests {
         assert!(certain_lengths(&operation(1, &[(8, 5000)], 0)).is_empty());
         assert_eq!(certain_lengths(&operation(2, &[(8, 5000)], 0)), [(8, 5000)]);
         assert_eq!(certain_lengths(&operation(0, &[], 0)), []);
-        assert_eq!(total_with_one_more_burst(&operation(2, &[(8, 5000)], 0)), 7500);
+        assert_eq!(operation(2, &[(8, 5000)], 0).total_with_one_more_burst(), 7500);
     }
 
     #[test]

@@ -338,7 +338,7 @@ mod tests {
             engine: Engine::Lbr,
             start: None,
             branches: branches.to_vec(),
-            lengths: Vec::new(),
+            values: Vec::new(),
             end: None,
             end_reason: EndReason::Budget,
             instructions: 0,

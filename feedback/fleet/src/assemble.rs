@@ -9,7 +9,7 @@ use pleach_annotate::manifest::{Anchor, decode_graph};
 use pleach_profile::sums::{FunctionSums, PathSum, PredictionSum, RunSums};
 use pleach_profile::{
     BranchPrediction, CallCrossingPath, CallTargets, Caller, Covered, EstimatedPath, Executions, FunctionProfile,
-    MemoryLengths, PathWindow, Profile, Provenance, RecordedModule,
+    PathWindow, Profile, Provenance, RecordedModule, ValueCounts, ValueSite,
 };
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -385,16 +385,16 @@ impl Function {
                     targets: targets.into_iter().collect(),
                 });
             }
-            "memory_calls" => f.memory_lengths.push(MemoryLengths {
-                call: row.index()?,
+            "value_sites" => f.values.push(ValueCounts {
+                site: ValueSite::from_number(row.index()?),
                 bursts: row.unsigned(),
-                lengths: Vec::new(),
+                values: Vec::new(),
                 others: row.unsigned(),
             }),
-            "memory_lengths" => f.memory_lengths.push(MemoryLengths {
-                call: row.index()?,
+            "site_values" => f.values.push(ValueCounts {
+                site: ValueSite::from_number(row.index()?),
                 bursts: 0,
-                lengths: vec![(row.unsigned(), row.unsigned())],
+                values: vec![(row.unsigned(), row.unsigned())],
                 others: 0,
             }),
             _ => self.add_estimate(table, row)?,
@@ -493,7 +493,7 @@ impl Function {
             true => f.counted.resize(blocks, Executions::UNKNOWN),
             false => f.counted.clear(),
         }
-        f.call_targets = by_call(
+        f.call_targets = by_site(
             f.call_targets,
             |site| site.call,
             |site, other| site.targets.extend(other.targets),
@@ -502,19 +502,19 @@ impl Function {
             site.targets
                 .sort_unstable_by_key(|&(guid, count)| (Reverse(count), guid));
         }
-        f.memory_lengths = by_call(
-            f.memory_lengths,
-            |memory| memory.call,
-            |memory, other| {
-                memory.bursts = memory.bursts.saturating_add(other.bursts);
-                memory.others = memory.others.saturating_add(other.others);
-                memory.lengths.extend(other.lengths);
+        f.values = by_site(
+            f.values,
+            |operand| operand.site.number(),
+            |operand, other| {
+                operand.bursts = operand.bursts.saturating_add(other.bursts);
+                operand.others = operand.others.saturating_add(other.others);
+                operand.values.extend(other.values);
             },
         );
-        for memory in &mut f.memory_lengths {
-            memory
-                .lengths
-                .sort_unstable_by_key(|&(length, count)| (Reverse(count), length));
+        for operand in &mut f.values {
+            operand
+                .values
+                .sort_unstable_by_key(|&(value, count)| (Reverse(count), value));
         }
         f.paths.sort_unstable_by(EstimatedPath::hottest_first);
         f.windows.sort_unstable_by(|a, b| a.paths.cmp(&b.paths));
@@ -544,11 +544,11 @@ fn set<T: Clone + Default>(list: &mut Vec<T>, at: u32, value: T) -> Result<(), S
     Ok(())
 }
 
-/// Joins elements of one call.
-fn by_call<T>(list: Vec<T>, call: impl Fn(&T) -> u32, mut join: impl FnMut(&mut T, T)) -> Vec<T> {
+/// Joins elements of one site.
+fn by_site<T>(list: Vec<T>, site: impl Fn(&T) -> u32, mut join: impl FnMut(&mut T, T)) -> Vec<T> {
     let mut all: BTreeMap<u32, T> = BTreeMap::new();
     for element in list {
-        match all.entry(call(&element)) {
+        match all.entry(site(&element)) {
             std::collections::btree_map::Entry::Vacant(place) => drop(place.insert(element)),
             std::collections::btree_map::Entry::Occupied(mut known) => join(known.get_mut(), element),
         }

@@ -152,12 +152,12 @@ impl<'r> TableRows<'r> {
                 rows.push(keyed!(run, f, site.call, bits(target.0), *count));
             }
         }
-        for of_call in &f.memory_lengths {
-            self.table(MEMORY_CALLS)
-                .push(keyed!(run, f, of_call.call, of_call.bursts, of_call.others));
-            for &(length, count) in &of_call.lengths {
-                self.table(MEMORY_LENGTHS)
-                    .push(keyed!(run, f, of_call.call, length, count));
+        for operand in &f.values {
+            let site = operand.site.number();
+            self.table(VALUE_SITES)
+                .push(keyed!(run, f, site, operand.bursts, operand.others));
+            for &(value, count) in &operand.values {
+                self.table(SITE_VALUES).push(keyed!(run, f, site, value, count));
             }
         }
     }

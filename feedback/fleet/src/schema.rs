@@ -1,7 +1,7 @@
 //! The tables and their columns. README.md describes what they hold.
 
 /// Version of the tables. It changes when a table or column is removed or changes its meaning.
-pub const SCHEMA_VERSION: i64 = 1;
+pub const SCHEMA_VERSION: i64 = 2;
 
 /// What a column holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -151,26 +151,26 @@ table!(
     ]
 );
 table!(
-    /// Calls of routines for memory.
-    MEMORY_CALLS, "memory_calls", [
+    /// Operands with observed values.
+    VALUE_SITES, "value_sites", [
         RUN,
         GUID,
         MODULE,
         CFG_HASH,
-        column("call", Kind::Integer),
+        column("site", Kind::Integer),
         column("bursts", Kind::Unsigned),
         column("others", Kind::Unsigned),
     ]
 );
 table!(
-    /// Lengths of these calls.
-    MEMORY_LENGTHS, "memory_lengths", [
+    /// Values of these operands.
+    SITE_VALUES, "site_values", [
         RUN,
         GUID,
         MODULE,
         CFG_HASH,
-        column("call", Kind::Integer),
-        column("length", Kind::Unsigned),
+        column("site", Kind::Integer),
+        column("value", Kind::Unsigned),
         column("count", Kind::Unsigned),
     ]
 );
@@ -255,8 +255,8 @@ pub const TABLES: [Table; 14] = [
     EDGES,
     COVERAGE,
     CALLS,
-    MEMORY_CALLS,
-    MEMORY_LENGTHS,
+    VALUE_SITES,
+    SITE_VALUES,
     PATHS,
     WINDOWS,
     CALLED,

@@ -25,7 +25,7 @@ fn burst(base: u64, turn: u64, time_ns: u64) -> Burst {
         engine: Engine::RunAhead,
         start: Some(at(0)),
         branches: branches.collect(),
-        lengths: Vec::new(),
+        values: Vec::new(),
         end: None,
         end_reason: EndReason::Budget,
         instructions: 0,

@@ -30,8 +30,8 @@ pub struct FunctionProfile {
     pub edges: Vec<u64>,
     /// Indirect calls with observed targets, by call index.
     pub call_targets: Vec<CallTargets>,
-    /// Calls of routines for memory with observed lengths, by call index.
-    pub memory_lengths: Vec<MemoryLengths>,
+    /// Operands with observed values, by site.
+    pub values: Vec<ValueCounts>,
     /// Estimated paths, by descending count and then by path. Paths without samples are not listed.
     pub paths: Vec<EstimatedPath>,
     /// Estimated windows of consecutive paths, in the order of their paths. The count of a window includes its
@@ -259,35 +259,73 @@ pub struct CallTargets {
     pub targets: Vec<(FunctionGuid, u64)>,
 }
 
-/// Observed lengths of one call of `memcpy`, `memmove`, `memset`, `memcmp` or `bcmp`.
+/// The operand of which values are observed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum ValueSite {
+    /// The length, in bytes, of a call of `memcpy`, `memmove`, `memset`, `memcmp` or `bcmp`, at this position of the
+    /// function's list of calls.
+    Length(u32),
+    /// What the integer divisions of a block divide by.
+    Divisor(BlockIndex),
+}
+
+impl ValueSite {
+    /// The number of block 0's divisions.
+    const FIRST_DIVISOR: u32 = 1 << 31;
+
+    /// As files have it: the position of the call, or 2^31 and the block.
+    pub fn number(self) -> u32 {
+        match self {
+            Self::Length(call) => call & (Self::FIRST_DIVISOR - 1),
+            Self::Divisor(block) => block.0 | Self::FIRST_DIVISOR,
+        }
+    }
+
+    /// The site with a number.
+    pub fn from_number(number: u32) -> Self {
+        match number.checked_sub(Self::FIRST_DIVISOR) {
+            Some(block) => Self::Divisor(BlockIndex(block)),
+            None => Self::Length(number),
+        }
+    }
+}
+
+/// Observed values of one operand.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct MemoryLengths {
-    /// Position of the call in the function's list of calls.
-    pub call: u32,
-    /// Bursts that showed the call: its weight as evidence.
+pub struct ValueCounts {
+    /// The operand.
+    pub site: ValueSite,
+    /// Bursts that showed it: its weight as evidence.
     pub bursts: u64,
-    /// The most frequent lengths in bytes, and their estimated counts, by descending count.
-    pub lengths: Vec<(u64, u64)>,
-    /// Estimated count of all other lengths.
+    /// The most frequent values, and their estimated counts, by descending count.
+    pub values: Vec<(u64, u64)>,
+    /// Estimated count of all other values.
     pub others: u64,
 }
 
-impl MemoryLengths {
-    /// Lengths that are kept apart.
-    pub const MAX_LENGTHS: usize = 16;
+impl ValueCounts {
+    /// Values that are kept apart.
+    pub const MAX_VALUES: usize = 16;
 
-    /// Sorts the lengths, and adds the less frequent ones up.
+    /// Sorts the values, and adds the less frequent ones up.
     pub fn keep_most_frequent(&mut self) {
-        self.lengths.sort_by_key(|&(length, count)| (Reverse(count), length));
-        let rare = self.lengths.split_off(self.lengths.len().min(Self::MAX_LENGTHS));
+        self.values.sort_by_key(|&(value, count)| (Reverse(count), value));
+        let rare = self.values.split_off(self.values.len().min(Self::MAX_VALUES));
         let rare = rare.iter().fold(0u64, |sum, &(_, count)| sum.saturating_add(count));
         self.others = self.others.saturating_add(rare);
     }
 
-    /// Estimated executions of the call.
+    /// Estimated executions of the operation.
     pub fn total(&self) -> u64 {
-        let lengths = self.lengths.iter();
-        lengths.fold(self.others, |sum, &(_, count)| sum.saturating_add(count))
+        let values = self.values.iter();
+        values.fold(self.others, |sum, &(_, count)| sum.saturating_add(count))
+    }
+
+    /// Executions of the operation, with one burst more, of other values: that no burst showed another value does not
+    /// prove that there is none.
+    pub fn total_with_one_more_burst(&self) -> u64 {
+        let total = self.total();
+        total.saturating_add(total / self.bursts.max(1))
     }
 }
 

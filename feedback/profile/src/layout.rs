@@ -1,24 +1,25 @@
 //! Header and index of the profile file, byte by byte. Everything is little-endian and without padding. The file:
 //!
 //! ```text
-//! header      520 bytes   see below; 544 in version 11
+//! header      520 bytes   see below; 544 with events
 //! index       n × 44      sorted by (identifier, graph): GUID: 8 bytes, module: 4, graph hash: 8,
 //!                         offset of the record from the first one: 8, length: 4, checksum: 8,
 //!                         source file: 4 (low 32 bits of the XXH3 of its name; 0 without a graph)
 //! records                 one per function and graph, in the index's order (see `record`)
 //! provenance              JSON
-//! events                  JSON, in version 11
+//! events                  JSON, in versions 14 and 11
 //! vectors                 vector file of the collector, optional
 //! ```
 //! The header, with offsets in bytes:
 //!
 //! ```text
 //!   0   8 bytes    magic, "\x89PLEACH\n"
-//!   8   u32        version: 11 with events, else 10 with exact sums of a merged profile, 9 without
+//!   8   u32        version: 14 with events, else 13 with exact sums of a merged profile, 12 without;
+//!                11, 10 and 9 are the same without divisors
 //!  12   u32        0x01020304: the byte order
 //!  16   u8         anchor: 0 early, 1 late
 //!  17   u8         1 if the file has vectors
-//!  18   u8         in version 11: 1 if the file has exact sums of a merged profile
+//!  18   u8         with events: 1 if the file has exact sums of a merged profile
 //!  19   5 bytes    zero
 //!  24   f64        scale
 //!  32   u64        sampled block entries of all functions
@@ -27,8 +28,8 @@
 //! 144   6 × u64    summary: total count, maximum count, maximum internal count, maximum function count,
 //!                  number of counts, number of functions
 //! 192   16 × 20    cutoffs: u32 share in parts per million, u64 minimum count, u64 number of counts
-//! 512   24         in version 11: events: u64 offset, u64 length, u64 checksum
-//! 512   u64        checksum of all bytes before it; in version 11, at 536
+//! 512   24         with events: u64 offset, u64 length, u64 checksum
+//! 512   u64        checksum of all bytes before it; with events, at 536
 //! ```
 //! Checksums are XXH3. The header has those of index, provenance and vectors, and the index those of the records, so the
 //! header's own checksum identifies the content of the whole file.
@@ -42,12 +43,17 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 pub(super) const MAGIC: [u8; 8] = *b"\x89PLEACH\n";
 /// Version of the format. Version 2 added paths, coverage and the flow of all paths; 3 windows of paths; 4 called
 /// paths; 5 predictions of branches; 6 blocks that are proved not to have been executed, and counted executions; 7 their
-/// upper bounds; 8 lengths of memory operations; 9 graphs; 10 exact sums of merged profiles; 11 events.
-pub(super) const VERSION: u32 = 11;
+/// upper bounds; 8 lengths of memory operations; 9 graphs; 10 exact sums of merged profiles; 11 events; 12 to 14
+/// divisors, in files that would otherwise be of version 9 to 11.
+pub(super) const VERSION: u32 = 14;
 /// Version of merged profiles without events.
-const VERSION_WITHOUT_EVENTS: u32 = 10;
-/// Version of profiles of single recordings, which have no sums and nothing else that is new.
-const VERSION_WITHOUT_SUMS: u32 = 9;
+const VERSION_WITHOUT_EVENTS: u32 = 13;
+/// Version of profiles of single recordings, which have no sums.
+const VERSION_WITHOUT_SUMS: u32 = 12;
+/// Difference to the version of the same file without divisors, which is still read.
+const DIVISORS: u32 = 3;
+/// Versions that are read.
+const KNOWN: std::ops::RangeInclusive<u32> = VERSION_WITHOUT_SUMS - DIVISORS..=VERSION;
 const BYTE_ORDER: u32 = 0x0102_0304;
 
 /// A section of the file.
@@ -175,13 +181,12 @@ impl Header {
             bytes: &prefix[MAGIC.len()..],
         };
         let (version, order) = (reader.u32(), reader.u32());
-        let known = [VERSION, VERSION_WITHOUT_EVENTS, VERSION_WITHOUT_SUMS];
-        if order == BYTE_ORDER.swap_bytes() && known.contains(&version.swap_bytes()) {
+        if order == BYTE_ORDER.swap_bytes() && KNOWN.contains(&version.swap_bytes()) {
             return Err(HeaderError::ByteOrder);
         }
-        if !known.contains(&version) {
+        if !KNOWN.contains(&version) {
             // If the header would be intact with a version of this build, only the version field is damaged.
-            let is_intact = known.iter().any(|&version| is_intact_with_version(file, version));
+            let is_intact = KNOWN.into_iter().any(|version| is_intact_with_version(file, version));
             let is_other_version = order == BYTE_ORDER && !is_intact;
             return Err(if is_other_version {
                 HeaderError::Version(version)
@@ -189,14 +194,15 @@ impl Header {
                 HeaderError::Damaged("header")
             });
         }
-        let length = Self::length(version == VERSION);
+        let written = with_divisors(version);
+        let length = Self::length(written == VERSION);
         let header = file.get(..length).ok_or(HeaderError::Truncated)?;
         let (body, checksum) = header.split_at(length - 8);
         if xxh3_64(body).to_le_bytes() != checksum {
             return Err(HeaderError::Damaged("header"));
         }
         let mut header = Self::decode_body(FieldReader { bytes: &body[PREFIX..] })?;
-        match version {
+        match written {
             VERSION => {
                 let mut reader = FieldReader {
                     bytes: &body[FIXED + SUMMARY..],
@@ -210,7 +216,7 @@ impl Header {
             }
             _ => {
                 header.events.offset = header.vectors.offset;
-                header.has_sums = version == VERSION_WITHOUT_EVENTS;
+                header.has_sums = written == VERSION_WITHOUT_EVENTS;
             }
         }
         header.check(length)?;
@@ -274,9 +280,18 @@ impl Header {
     }
 }
 
+/// The version that a file of a known version would have now.
+fn with_divisors(version: u32) -> u32 {
+    if version < VERSION_WITHOUT_SUMS {
+        version + DIVISORS
+    } else {
+        version
+    }
+}
+
 /// Whether the header's checksum matches if the version field is replaced by `version`.
 fn is_intact_with_version(file: &[u8], version: u32) -> bool {
-    let length = Header::length(version == VERSION);
+    let length = Header::length(with_divisors(version) == VERSION);
     let Some(header) = file.get(..length) else { return false };
     let mut header = header.to_vec();
     header[MAGIC.len()..MAGIC.len() + 4].copy_from_slice(&version.to_le_bytes());

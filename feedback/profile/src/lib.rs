@@ -37,6 +37,6 @@ pub mod write;
 
 pub use data::{
     BranchPrediction, CallCrossingPath, CallTargets, Caller, Covered, EstimatedPath, Executions, FunctionProfile,
-    MemoryLengths, PathWindow, Profile, Provenance, RecordedModule,
+    PathWindow, Profile, Provenance, RecordedModule, ValueCounts, ValueSite,
 };
 pub use pleach_annotate::manifest::Anchor;

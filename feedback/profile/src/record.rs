@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! record       length and bytes of the name, samples, blocks, edges, counts,
-//!              n, n × call site, n, n × memory call, estimates (see `estimates`), predictions (see `predictions`),
+//!              n, n × call site, n, n × value site, estimates (see `estimates`), predictions (see `predictions`),
 //!              length and bytes of the graph (see `pleach_annotate::manifest`, payload); length 0 if it is not kept,
 //!              sums (see `sum_records`), only of merged estimates
 //! counts       tokens for the counts of all blocks and then of all edges
@@ -11,13 +11,13 @@
 //!              k ≥ 2: the (k−1)-th last new count again
 //! call site    index of the call, n, n × target
 //! target       GUID: 8 bytes, count
-//! memory call  index of the call, bursts, count of other lengths, n, n × (length, count)
+//! value site   number of the site (see [`ValueSite`]), bursts, count of other values, n, n × (value, count)
 //! ```
 //! Numbers are unsigned LEB128. The tokens save space because flow conservation makes the same count recur in many blocks
 //! and edges, and because most functions never run.
 
 use super::bytes::{RecordReader, push_number};
-use super::data::{CallTargets, FunctionProfile, MemoryLengths};
+use super::data::{CallTargets, FunctionProfile, ValueCounts, ValueSite};
 use super::{estimates, predictions, sum_records};
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
@@ -45,15 +45,15 @@ pub(super) fn encode(function: &FunctionProfile, out: &mut Vec<u8>) {
             push_number(out, count);
         }
     }
-    push_number(out, function.memory_lengths.len() as u64);
-    for of_call in &function.memory_lengths {
+    push_number(out, function.values.len() as u64);
+    for operand in &function.values {
         let numbers = [
-            u64::from(of_call.call),
-            of_call.bursts,
-            of_call.others,
-            of_call.lengths.len() as u64,
+            u64::from(operand.site.number()),
+            operand.bursts,
+            operand.others,
+            operand.values.len() as u64,
         ];
-        let pairs = of_call.lengths.iter().flat_map(|&(length, count)| [length, count]);
+        let pairs = operand.values.iter().flat_map(|&(value, count)| [value, count]);
         numbers
             .into_iter()
             .chain(pairs)
@@ -165,7 +165,7 @@ pub(super) fn decode_but_graph(
     let mut blocks_then_edges = reader.counts(total as usize)?;
     let edges = blocks_then_edges.split_off(blocks as usize);
     let call_targets = reader.call_targets()?;
-    let memory_lengths = reader.memory_lengths()?;
+    let values = reader.values()?;
     let estimates = estimates::decode(&mut reader, blocks_then_edges.len())?;
     let predictions = predictions::decode(&mut reader, blocks_then_edges.len())?;
     let length = reader.number()?;
@@ -179,7 +179,7 @@ pub(super) fn decode_but_graph(
         blocks: blocks_then_edges,
         edges,
         call_targets,
-        memory_lengths,
+        values,
         paths: estimates.paths,
         windows: estimates.windows,
         called: estimates.called,
@@ -237,19 +237,19 @@ impl RecordReader<'_> {
         Ok(out)
     }
 
-    fn memory_lengths(&mut self) -> Result<Vec<MemoryLengths>, &'static str> {
+    fn values(&mut self) -> Result<Vec<ValueCounts>, &'static str> {
         let mut out = Vec::new();
         for _ in 0..self.number()? {
-            let call = u32::try_from(self.number()?).map_err(|_| "a call's number is too large")?;
+            let site = u32::try_from(self.number()?).map_err(|_| "an operand's number is too large")?;
             let (bursts, others) = (self.number()?, self.number()?);
-            let mut lengths = Vec::new();
+            let mut values = Vec::new();
             for _ in 0..self.number()? {
-                lengths.push((self.number()?, self.number()?));
+                values.push((self.number()?, self.number()?));
             }
-            out.push(MemoryLengths {
-                call,
+            out.push(ValueCounts {
+                site: ValueSite::from_number(site),
                 bursts,
-                lengths,
+                values,
                 others,
             });
         }
@@ -275,17 +275,17 @@ mod tests {
             (any::<u32>(), targets).prop_map(|(call, targets)| CallTargets { call, targets }),
             0..4,
         );
-        let lengths = (
+        let operands = (
             any::<u32>(),
             any::<u64>(),
             any::<u64>(),
             prop::collection::vec(any::<(u64, u64)>(), 0..4),
         );
-        let memory = prop::collection::vec(
-            lengths.prop_map(|(call, bursts, others, lengths)| MemoryLengths {
-                call,
+        let values = prop::collection::vec(
+            operands.prop_map(|(site, bursts, others, values)| ValueCounts {
+                site: ValueSite::from_number(site),
                 bursts,
-                lengths,
+                values,
                 others,
             }),
             0..3,
@@ -296,21 +296,19 @@ mod tests {
             prop::collection::vec(count(), 0..300),
             prop::collection::vec(count(), 0..300),
             sites,
-            memory,
+            values,
         )
-            .prop_map(
-                |(name, samples, blocks, edges, call_targets, memory_lengths)| FunctionProfile {
-                    id: ID,
-                    cfg_hash: CfgHash(9),
-                    name,
-                    samples,
-                    blocks,
-                    edges,
-                    call_targets,
-                    memory_lengths,
-                    ..FunctionProfile::default()
-                },
-            )
+            .prop_map(|(name, samples, blocks, edges, call_targets, values)| FunctionProfile {
+                id: ID,
+                cfg_hash: CfgHash(9),
+                name,
+                samples,
+                blocks,
+                edges,
+                call_targets,
+                values,
+                ..FunctionProfile::default()
+            })
     }
 
     proptest! {

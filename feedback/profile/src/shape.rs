@@ -1,6 +1,6 @@
 //! Whether a record has the shape of a graph: hashes may collide, and files may be damaged.
 
-use crate::FunctionProfile;
+use crate::{FunctionProfile, ValueSite};
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::BlockIndex;
 use pleach_ball_larus::{End, Path};
@@ -31,10 +31,11 @@ impl FunctionProfile {
                     .all(|site| (site.call as usize) < cfg.calls.len()),
             ),
             (
-                "a memory operation is not in the graph",
-                self.memory_lengths
-                    .iter()
-                    .all(|operation| (operation.call as usize) < cfg.calls.len()),
+                "an operand is not in the graph",
+                self.values.iter().all(|operand| match operand.site {
+                    ValueSite::Length(call) => (call as usize) < cfg.calls.len(),
+                    ValueSite::Divisor(block) => is_block(&block),
+                }),
             ),
             (
                 "a path leaves the graph",

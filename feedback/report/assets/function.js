@@ -198,5 +198,6 @@ function blockInfo(detail, b) {
     missed && h("p", {}, `Its branch is mispredicted in ${percent(missed[0] / missed[2])} of its executions (at least ${percent(missed[1] / missed[2])}).`),
     out.length > 0 && h("ul.list", {}, out.map(([, to, count, back]) => h("li", {}, `→ block ${to}${back ? " (back edge)" : ""}: ${often(count)}${leaving > 0 ? `, ${percent(count / leaving)}` : ""}`))),
     block.calls?.length > 0 && h("ul.list", {}, block.calls.map((call) => h("li", {}, "☎ ", call.to === null ? (call.indirect ? "an indirect call without known targets" : "a function that is not in the profile") : functionLink(call.to), call.indirect && call.to !== null && h("small", {}, " indirect"), ` ${often(call.count)}`))),
-    block.lengths?.length > 0 && h("p", {}, `Lengths of the memory operation: ${block.lengths.map(([length, share]) => `${length} bytes ${percent(share)}`).join(", ")}`));
+    block.lengths?.length > 0 && h("p", {}, `Lengths of the memory operation: ${block.lengths.map(([length, share]) => `${length} bytes ${percent(share)}`).join(", ")}`),
+    block.divisors?.length > 0 && h("p", {}, `Divides by: ${block.divisors.map(([divisor, share]) => `${divisor} ${percent(share)}`).join(", ")}`));
 }

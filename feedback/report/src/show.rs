@@ -4,7 +4,7 @@ use super::names::meant;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
 use pleach_profile::summary::ProfileSummary;
-use pleach_profile::{BranchPrediction, CallTargets, FunctionProfile, MemoryLengths, Profile, Provenance};
+use pleach_profile::{BranchPrediction, CallTargets, FunctionProfile, Profile, Provenance, ValueCounts, ValueSite};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
@@ -98,6 +98,8 @@ pub struct Totals {
     pub indirect_calls: u64,
     /// Calls of routines for memory with known lengths.
     pub memory_operations: u64,
+    /// Blocks with integer divisions whose divisors are known.
+    pub divisions: u64,
 }
 
 /// [`ProfileSummary`] for scripts.
@@ -159,6 +161,8 @@ pub struct FunctionDetail {
     pub calls: Vec<CallDetail>,
     /// Calls of routines for memory.
     pub memory_operations: Vec<MemoryDetail>,
+    /// Blocks with integer divisions.
+    pub divisions: Vec<DivisionDetail>,
     /// Branches that are mispredicted, most often first.
     pub mispredictions: Vec<MispredictionDetail>,
 }
@@ -252,6 +256,28 @@ pub struct LengthDetail {
     pub probability: f64,
 }
 
+/// The integer divisions of a block.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct DivisionDetail {
+    /// The block.
+    pub block: u32,
+    /// Bursts that showed them.
+    pub bursts: u64,
+    /// What they divide by, most frequent first.
+    pub divisors: Vec<DivisorDetail>,
+}
+
+/// What is divided by.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct DivisorDetail {
+    /// Its bits; those of a negative number are a large number.
+    pub divisor: u64,
+    /// Divisions.
+    pub count: u64,
+    /// Share of the block's divisions.
+    pub probability: f64,
+}
+
 impl Show {
     /// Computes the report. `graphs` may find none.
     ///
@@ -309,7 +335,12 @@ fn totals(profile: &Profile) -> Totals {
         totals.edges += function.edges.len() as u64;
         totals.executed_edges += positive(&function.edges);
         totals.indirect_calls += function.call_targets.len() as u64;
-        totals.memory_operations += function.memory_lengths.len() as u64;
+        for operand in &function.values {
+            *match operand.site {
+                ValueSite::Length(_) => &mut totals.memory_operations,
+                ValueSite::Divisor(_) => &mut totals.divisions,
+            } += 1;
+        }
     }
     totals
 }
@@ -410,10 +441,11 @@ fn detail(
             .map(|site| call(site, graph, names))
             .collect(),
         memory_operations: function
-            .memory_lengths
+            .values
             .iter()
-            .map(|operation| memory_operation(operation, graph))
+            .filter_map(|operand| memory_operation(operand, graph))
             .collect(),
+        divisions: function.values.iter().filter_map(division).collect(),
         mispredictions: mispredictions(function, source_line),
     }
 }
@@ -459,19 +491,39 @@ fn block_of(call: u32, graph: Option<&Cfg>) -> Option<u32> {
     graph.and_then(|g| g.calls.get(call as usize)).map(|c| c.block.0)
 }
 
-fn memory_operation(operation: &MemoryLengths, graph: Option<&Cfg>) -> MemoryDetail {
-    let total = operation.total().max(1) as f64;
+fn memory_operation(operand: &ValueCounts, graph: Option<&Cfg>) -> Option<MemoryDetail> {
+    let ValueSite::Length(call) = operand.site else {
+        return None;
+    };
+    let total = operand.total().max(1) as f64;
     let length = |&(length, count): &(u64, u64)| LengthDetail {
         length,
         count,
         probability: count as f64 / total,
     };
-    MemoryDetail {
-        call: operation.call,
-        block: block_of(operation.call, graph),
-        bursts: operation.bursts,
-        lengths: operation.lengths.iter().map(length).collect(),
-    }
+    Some(MemoryDetail {
+        call,
+        block: block_of(call, graph),
+        bursts: operand.bursts,
+        lengths: operand.values.iter().map(length).collect(),
+    })
+}
+
+fn division(operand: &ValueCounts) -> Option<DivisionDetail> {
+    let ValueSite::Divisor(block) = operand.site else {
+        return None;
+    };
+    let total = operand.total().max(1) as f64;
+    let divisor = |&(divisor, count): &(u64, u64)| DivisorDetail {
+        divisor,
+        count,
+        probability: count as f64 / total,
+    };
+    Some(DivisionDetail {
+        block: block.0,
+        bursts: operand.bursts,
+        divisors: operand.values.iter().map(divisor).collect(),
+    })
 }
 
 fn call(site: &CallTargets, graph: Option<&Cfg>, names: &FxHashMap<FunctionGuid, &str>) -> CallDetail {

@@ -65,6 +65,7 @@ fn overview(show: &Show, names: &Names, out: &mut String) {
         ),
         ("indirect calls with targets", grouped(t.indirect_calls)),
         ("memory operations", grouped(t.memory_operations)),
+        ("divisions", grouped(t.divisions)),
         (
             "raw vectors",
             if show.has_vectors { "kept" } else { "not kept" }.to_owned(),
@@ -160,6 +161,9 @@ fn function(show: &Show, detail: &FunctionDetail, names: &Names, out: &mut Strin
     if !detail.memory_operations.is_empty() {
         memory_operations(show, detail, out);
     }
+    if !detail.divisions.is_empty() {
+        divisions(show, detail, out);
+    }
     if !detail.mispredictions.is_empty() {
         mispredictions(show, detail, out);
     }
@@ -251,6 +255,28 @@ fn memory_operations(show: &Show, detail: &FunctionDetail, out: &mut String) {
             let mut cells = vec![place(row, operation.call, operation.block), grouped(length.length)];
             cells.extend(show.is_exact.then(|| grouped(length.count)));
             cells.push(percent(length.probability));
+            rows.add_row(cells);
+        }
+    }
+    let _ = writeln!(out, "{rows}\n");
+}
+
+fn divisions(show: &Show, detail: &FunctionDetail, out: &mut String) {
+    let mut rows = counted_table(show, ["divisions", "by", "count", "probability"], 1);
+    for division in &detail.divisions {
+        for (row, divisor) in division.divisors.iter().enumerate() {
+            let place = match row {
+                0 => format!("block {}", division.block),
+                _ => String::new(),
+            };
+            // Negative ones are more frequent than those that have 64 bits.
+            let shown = match divisor.divisor.cast_signed() {
+                negative @ ..0 => format!("−{}", grouped(negative.unsigned_abs())),
+                positive => grouped(positive.cast_unsigned()),
+            };
+            let mut cells = vec![place, shown];
+            cells.extend(show.is_exact.then(|| grouped(divisor.count)));
+            cells.push(percent(divisor.probability));
             rows.add_row(cells);
         }
     }

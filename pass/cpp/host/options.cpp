@@ -46,6 +46,8 @@ cl::opt<bool> Promote("pleach-icall-promotion", cl::init(true), cl::Hidden,
                       cl::desc("Promote indirect calls with profiled targets"));
 cl::opt<bool> SpecialiseLengths("pleach-memory-lengths", cl::init(true), cl::Hidden,
                                 cl::desc("Specialise memory operations for their most frequent lengths"));
+cl::opt<bool> SpecialiseDivisors("pleach-divisors", cl::init(true), cl::Hidden,
+                                 cl::desc("Specialise divisions for their most frequent divisor"));
 cl::opt<bool> SmallFirst("pleach-small-callees-first", cl::init(true), cl::Hidden,
                          cl::desc("Inline small callees before the inlining that uses the profile"));
 cl::opt<bool> ReduceHeight("pleach-control-height-reduction", cl::init(true), cl::Hidden,
@@ -91,8 +93,8 @@ PleachHostPasses pleachHostPasses() {
   const bool IdentifyBlocks = Annotate || !Instrument.empty();
   const bool WorkEarly = AnchorName != "late";
   const bool SecondRound = AnnotateLate || !UseSecondProfile.empty();
-  return {Promote,       SpecialiseLengths, SmallFirst, ReduceHeight, LeaveShortLoops,
-          LeaveSearches, IdentifyBlocks,    WorkEarly,  SecondRound};
+  return {Promote,         SpecialiseLengths, SpecialiseDivisors, SmallFirst, ReduceHeight,
+          LeaveShortLoops, LeaveSearches,     IdentifyBlocks,     WorkEarly,  SecondRound};
 }
 
 extern "C" {

@@ -111,6 +111,10 @@ constexpr NamedPass NamedPasses[] = {
     {"pleach-inherited-weights", OnlyInheritedWeights},
 };
 
+bool isBeforeLink(ThinOrFullLTOPhase P) {
+  return P == ThinOrFullLTOPhase::ThinLTOPreLink || P == ThinOrFullLTOPhase::FullLTOPreLink;
+}
+
 bool isPostLink(ThinOrFullLTOPhase P) {
   return P == ThinOrFullLTOPhase::ThinLTOPostLink || P == ThinOrFullLTOPhase::FullLTOPostLink;
 }
@@ -177,6 +181,8 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
       FPM.addPass(PleachRevealLengthsPass());
       FPM.addPass(PGOMemOPSizeOpt());
     }
+    if (UsesProfile() && pleachHostPasses().SpecialiseDivisors && !isBeforeLink(P))
+      FPM.addPass(PleachDivideByFrequentPass());
     MPM.addPass(createModuleToFunctionPassAdaptor(std::move(FPM)));
     if (pleachHostPasses().SecondRound)
       MPM.addPass(PleachPass(Run, OptimizerEnd, P));
@@ -192,6 +198,8 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
       });
   PB->registerFullLinkTimeOptimizationLastEPCallback([Run](ModulePassManager &MPM, OptimizationLevel) {
     MPM.addPass(PleachPass(Run, OptimizerLast, ThinOrFullLTOPhase::FullLTOPostLink));
+    if (pleachHostPasses().SpecialiseDivisors)
+      MPM.addPass(createModuleToFunctionPassAdaptor(PleachDivideByFrequentPass()));
   });
   PB->registerPipelineParsingCallback(
       [Run, Kept](StringRef Name, ModulePassManager &MPM, ArrayRef<PassBuilder::PipelineElement>) {
@@ -226,6 +234,8 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
           FPM.addPass(PleachKeepLengthsPass());
         else if (Name == "pleach-reveal-lengths")
           FPM.addPass(PleachRevealLengthsPass());
+        else if (Name == "pleach-divisors")
+          FPM.addPass(PleachDivideByFrequentPass());
         else if (Name == "pleach-short-loops")
           FPM.addPass(PleachLeaveShortLoopsPass(Kept));
         else if (Name == "pleach-searches")

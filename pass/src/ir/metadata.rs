@@ -239,6 +239,20 @@ pub unsafe fn set_memory_lengths(call: LLVMValueRef, is_routine: bool, lengths: 
     unsafe { set_value_profile(call, kind, MEMORY_LENGTH, lengths, total) };
 }
 
+/// Tells a division its most frequent divisor and that one's count; `total` counts all divisors.
+///
+/// # Safety
+/// The instruction must be alive.
+pub unsafe fn set_divisor(division: LLVMValueRef, (divisor, count): (u64, u64), total: u64) {
+    // SAFETY: as the caller promises.
+    let metadata = unsafe { Metadata::of_value(division) };
+    metadata.attach(
+        division,
+        "pleach.divisor",
+        &mut [divisor, count, total].map(|number| metadata.long(number)),
+    );
+}
+
 /// A value profile in LLVM's form, values with their counts, as metadata of this name.
 ///
 /// # Safety

@@ -6,13 +6,14 @@ pub mod lines;
 pub mod metadata;
 
 use crate::ffi;
-use inkwell::llvm_sys::LLVMOpcode;
 use inkwell::llvm_sys::core::{
     LLVMGetCalledValue, LLVMGetFirstBasicBlock, LLVMGetFirstInstruction, LLVMGetInstructionOpcode, LLVMGetIntrinsicID,
-    LLVMGetNextBasicBlock, LLVMGetNextInstruction, LLVMGetNumSuccessors, LLVMGetSuccessor, LLVMIsADbgInfoIntrinsic,
-    LLVMIsAFunction, LLVMLookupIntrinsicID,
+    LLVMGetNextBasicBlock, LLVMGetNextInstruction, LLVMGetNumSuccessors, LLVMGetOperand, LLVMGetPreviousInstruction,
+    LLVMGetSuccessor, LLVMGetTypeKind, LLVMIsADbgInfoIntrinsic, LLVMIsAFunction, LLVMIsConstant, LLVMLookupIntrinsicID,
+    LLVMTypeOf,
 };
 use inkwell::llvm_sys::prelude::{LLVMBasicBlockRef, LLVMValueRef};
+use inkwell::llvm_sys::{LLVMOpcode, LLVMTypeKind};
 use inkwell::module::{Linkage, Module};
 use inkwell::values::{AsValueRef, FunctionValue};
 use pleach_annotate::cfg::{Block, Call, Callee, Cfg, Terminator};
@@ -222,6 +223,39 @@ pub unsafe fn probe_position(block: LLVMBasicBlockRef) -> Option<LLVMValueRef> {
         }
         Some(at)
     }
+}
+
+/// The integer divisions of a block, by its terminator, if all divide by the same variable: the recording does not tell
+/// divisions of a block apart. Empty otherwise.
+///
+/// # Safety
+/// The terminator must be alive.
+pub unsafe fn divisions_by_one_value(terminator: LLVMValueRef) -> Vec<LLVMValueRef> {
+    let mut divisions = Vec::new();
+    let mut divisor = None;
+    // SAFETY: as the caller promises; the walk ends at the null before the first instruction. Divisions have two operands.
+    unsafe {
+        let mut at = LLVMGetPreviousInstruction(terminator);
+        while !at.is_null() {
+            let is_division = matches!(
+                LLVMGetInstructionOpcode(at),
+                LLVMOpcode::LLVMUDiv | LLVMOpcode::LLVMSDiv | LLVMOpcode::LLVMURem | LLVMOpcode::LLVMSRem
+            );
+            if is_division {
+                let (kind, by) = (LLVMGetTypeKind(LLVMTypeOf(at)), LLVMGetOperand(at, 1));
+                // A division by a constant needs no instruction that divides.
+                if LLVMIsConstant(by) == 0 {
+                    let is_same = divisor.replace(by).is_none_or(|other| other == by);
+                    if kind != LLVMTypeKind::LLVMIntegerTypeKind || !is_same {
+                        return Vec::new();
+                    }
+                    divisions.push(at);
+                }
+            }
+            at = LLVMGetPreviousInstruction(at);
+        }
+    }
+    divisions
 }
 
 /// Instructions of a function.

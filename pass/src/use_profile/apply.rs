@@ -3,7 +3,7 @@
 use crate::decisions::Decisions;
 use crate::error::PassError;
 use crate::ir::frequencies::Frequencies;
-use crate::ir::{FunctionIr, ModuleFacts};
+use crate::ir::{FunctionIr, ModuleFacts, divisions_by_one_value};
 use crate::ir::{attributes, metadata};
 use crate::optimisation::Optimisation;
 use crate::remarks::{self, Text, plural};
@@ -24,9 +24,10 @@ use pleach_annotate::cfg::{Callee, Cfg};
 use pleach_annotate::id::{BlockIndex, FunctionGuid, FunctionId};
 use pleach_annotate::manifest::Anchor;
 use pleach_decide::coldness::known_blocks;
+use pleach_decide::divisors::certain_divisor;
 use pleach_decide::early_inlining::inlines_only_call;
 use pleach_decide::if_conversion::{function_is_worth_converting, typical_if_conversion_gain};
-use pleach_decide::memory_lengths::{certain_lengths, total_with_one_more_burst};
+use pleach_decide::memory_lengths::certain_lengths;
 use pleach_decide::placement::split_cold_blocks;
 use pleach_decide::stale::paths::OlderPaths;
 use pleach_decide::stale::{MatchKind, Salvaged, evidence as stale_evidence};
@@ -34,9 +35,9 @@ use pleach_decide::weights::{
     FunctionTreatment, RecordingEvidence, cold_count, entry_count_from_frequency, function_treatment, hot_count,
     unpredictable_branches, unsampled_calls,
 };
-use pleach_profile::FunctionProfile;
 use pleach_profile::file::Lookup;
 use pleach_profile::summary::{HOT_CUTOFF, ProfileSummary};
+use pleach_profile::{FunctionProfile, ValueSite};
 use rustc_hash::FxHashMap;
 use std::mem::MaybeUninit;
 
@@ -74,17 +75,20 @@ pub struct Outcome {
     pub indirect_calls: usize,
     /// Memory operations that got lengths.
     pub memory_operations: usize,
+    /// Divisions that got divisors.
+    pub divisions: usize,
 }
 
 impl Outcome {
     /// The line for `-pleach-summary`.
     pub fn line(&self, module: &str) -> String {
         format!(
-            "pleach: {module}: profile used for {} functions ({} indirect calls, {} memory operations), {} cold, {} unlikely, {} not sampled, \
+            "pleach: {module}: profile used for {} functions ({} indirect calls, {} memory operations, {} divisions), {} cold, {} unlikely, {} not sampled, \
              {} salvaged, {} not matched, {} not in the profile",
             self.sampled,
             self.indirect_calls,
             self.memory_operations,
+            self.divisions,
             self.cold,
             self.unlikely,
             self.unsampled,
@@ -378,6 +382,7 @@ impl Applier<'_, '_> {
                 let unpredictable = self.mark_unpredictable(function, &profile)?;
                 outcome.indirect_calls += self.call_targets(function, &profile)?;
                 outcome.memory_operations += self.memory_lengths(function, &profile)?;
+                outcome.divisions += self.divisors(function, &profile)?;
                 for call in unsampled_calls(&function.cfg, &profile, &evidence) {
                     self.inline_only_call(function, call)?;
                 }
@@ -600,9 +605,12 @@ impl Applier<'_, '_> {
 
     fn memory_lengths(&mut self, function: &FunctionIr<'_>, profile: &FunctionProfile) -> Result<usize, PassError> {
         let mut set = 0;
-        for operation in &profile.memory_lengths {
+        for operation in &profile.values {
+            let ValueSite::Length(call) = operation.site else {
+                continue;
+            };
             let lengths = certain_lengths(operation);
-            let index = operation.call as usize;
+            let index = call as usize;
             let callee = function.cfg.calls.get(index).map(|call| call.callee);
             let is_routine = match callee {
                 Some(Callee::Memory) => false,
@@ -619,8 +627,33 @@ impl Applier<'_, '_> {
                 continue;
             }
             // SAFETY: the call belongs to the module.
-            unsafe { metadata::set_memory_lengths(call, is_routine, lengths, total_with_one_more_burst(operation)) };
+            unsafe { metadata::set_memory_lengths(call, is_routine, lengths, operation.total_with_one_more_burst()) };
             set += 1;
+        }
+        Ok(set)
+    }
+
+    fn divisors(&mut self, function: &FunctionIr<'_>, profile: &FunctionProfile) -> Result<usize, PassError> {
+        let mut set = 0;
+        for divisions in &profile.values {
+            let ValueSite::Divisor(block) = divisions.site else {
+                continue;
+            };
+            let (Some(divisor), Some(&terminator)) =
+                (certain_divisor(divisions), function.terminators.get(block.index()))
+            else {
+                continue;
+            };
+            // SAFETY: the terminator belongs to the module.
+            let of_block = unsafe { divisions_by_one_value(terminator) };
+            if of_block.is_empty() || !self.decisions.take(Optimisation::Divisor, &function.cfg.name, None)? {
+                continue;
+            }
+            for &division in &of_block {
+                // SAFETY: the division belongs to the module.
+                unsafe { metadata::set_divisor(division, divisor, divisions.total_with_one_more_burst()) };
+            }
+            set += of_block.len();
         }
         Ok(set)
     }

@@ -14,7 +14,7 @@ end:
 }
 
 ; expected:
-; pleach: use_random.ll: profile used for 1 functions (0 indirect calls, 0 memory operations), 0 cold, 0 unlikely, 0 not sampled, 0 salvaged, 0 not matched, 0 not in the profile
+; pleach: use_random.ll: profile used for 1 functions (0 indirect calls, 0 memory operations, 0 divisions), 0 cold, 0 unlikely, 0 not sampled, 0 salvaged, 0 not matched, 0 not in the profile
 ;
 ; define i32 @branch(i1 %c, i32 %x) #0 !prof !31 !pleach.paths !32 {
 ; entry:

@@ -133,7 +133,7 @@ fn branch_records(dir: &Path, profile: &Path) {
     for burst in &mut set.bursts {
         burst.branches.drain(..burst.branches.len() - 32);
         (burst.start, burst.end) = (None, None);
-        burst.lengths.clear();
+        burst.values.clear();
         let ip = burst.branches[31].to;
         burst.hardware = Some(Box::new(HardwareSample {
             event: EventId(0),

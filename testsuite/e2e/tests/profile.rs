@@ -306,6 +306,53 @@ fn frequent_lengths_of_memory_operations_get_code_of_their_own() {
     assert_eq!(run(&binary), run(&optimised));
 }
 
+#[test]
+fn frequent_divisors_get_code_of_their_own() {
+    let dir = scratch();
+    let (binary, profile) = record(dir.path(), &["divisors.c"]);
+    let shown = show(&profile);
+    let divisors = |name: &str| {
+        let divisions = function(&shown, name)["divisions"].as_array().expect("a list");
+        let divisors = divisions
+            .iter()
+            .flat_map(|division| division["divisors"].as_array().expect("a list"));
+        let pair = |divisor: &Value| {
+            let share = divisor["probability"].as_f64().expect("a share");
+            (divisor["divisor"].as_u64().expect("a divisor").cast_signed(), share)
+        };
+        divisors.map(pair).collect::<Vec<_>>()
+    };
+    for (name, frequent) in [("slot", 99_991), ("both", -60), ("after_call", 64)] {
+        let all = divisors(name);
+        let share = all.iter().find(|(divisor, _)| *divisor == frequent).map(|pair| pair.1);
+        // The truth is 15/16; `slot` divides as often by 97.
+        let expected = if name == "slot" { 0.40..0.55 } else { 0.85..0.99 };
+        assert!(share.is_some_and(|share| expected.contains(&share)), "{name}: {all:?}");
+    }
+    assert!(divisors("various").len() >= 8 && divisors("various")[0].1 < 0.2);
+
+    let ir = ir(&profile, "divisors.c");
+    let of = |name: &str| {
+        let start = format!("@{name}(");
+        let mut bodies = ir.split("define ");
+        bodies
+            .find(|body| body.lines().next().is_some_and(|line| line.contains(&start)))
+            .expect("the function")
+    };
+    assert!(
+        of("both").contains("sdiv i64 %0, -60") && of("both").contains("srem i64 %0, -60"),
+        "{ir}"
+    );
+    assert!(of("after_call").contains("udiv i32 %5, 64"), "{ir}");
+    for name in ["slot", "two", "various"] {
+        assert!(!of(name).contains("br i1"), "{ir}");
+    }
+
+    let optimised = dir.path().join("optimised");
+    compile(&optimised, &use_flags(&profile), &[program("divisors.c")]);
+    assert_eq!(run(&binary), run(&optimised));
+}
+
 /// Functions with code for each length may be too large to be inlined.
 #[test]
 fn lengths_get_code_of_their_own_after_inlining() {

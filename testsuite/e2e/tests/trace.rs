@@ -290,7 +290,7 @@ fn burst(map: &AddressMap, main: u64, trace: &Trace) -> Burst {
         proved: true,
         system_call: None,
         hardware: None,
-        lengths: Vec::new(),
+        values: Vec::new(),
         timing: None,
     }
 }

@@ -90,7 +90,7 @@ fn burst(input: &mut Input<'_>) -> Burst {
         },
         start: (flags & 16 != 0).then(|| place(input.u8())),
         branches,
-        lengths: Vec::new(),
+        values: Vec::new(),
         end: None,
         end_reason: EndReason::Budget,
         system_call: None,

@@ -7,8 +7,8 @@ use pleach_ball_larus::{End, Start};
 use pleach_profile::events::{EventPlace, EventProfile, EventSource, PathNode, Place, Step, merge_events};
 use pleach_profile::file::{Lookup, ProfileFile};
 use pleach_profile::{
-    BranchPrediction, CallTargets, Covered, EstimatedPath, Executions, FunctionProfile, MemoryLengths, PathWindow,
-    Profile, Provenance,
+    BranchPrediction, CallTargets, Covered, EstimatedPath, Executions, FunctionProfile, PathWindow, Profile,
+    Provenance, ValueCounts, ValueSite,
 };
 use pleach_report::events::{EventOptions, Events};
 use pleach_report::names::Names;
@@ -270,11 +270,11 @@ pub fn made_of(input: &mut Input) -> Profile {
             graph: None,
             samples: input.number(),
             edges: counts(input),
-            memory_lengths: (0..input.u8() % 3)
-                .map(|call| MemoryLengths {
-                    call: call.into(),
+            values: (0..input.u8() % 3)
+                .map(|call| ValueCounts {
+                    site: ValueSite::from_number(u32::from(call) | u32::from(input.u8() & 1) << 31),
                     bursts: input.number(),
-                    lengths: (0..input.u8() % 3).map(|_| (input.number(), input.number())).collect(),
+                    values: (0..input.u8() % 3).map(|_| (input.number(), input.number())).collect(),
                     others: input.number(),
                 })
                 .collect(),

@@ -131,7 +131,18 @@ fn vectors() -> VectorSet {
             };
             3
         ],
-        lengths: vec![MemoryLength { branch: 1, length: 300 }],
+        values: vec![
+            ObservedValue {
+                branch: 1,
+                division: None,
+                value: 300,
+            },
+            ObservedValue {
+                branch: 2,
+                division: Some(at(0, 0x1a)),
+                value: 7,
+            },
+        ],
         end: Some(at(u32::MAX, 0x7000)),
         end_reason: EndReason::SystemCall,
         system_call: Some(1),

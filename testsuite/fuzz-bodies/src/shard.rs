@@ -90,10 +90,11 @@ fn encode(decoded: &Frame) -> Vec<u8> {
                 last = *to;
             }
             let mut position = 0;
-            for (branch, length) in &burst.lengths {
-                e.delta(position, (*branch).into());
-                e.delta(0, *length);
-                position = (*branch).into();
+            for observed in &burst.values {
+                e.delta(position, observed.branch.into());
+                e.delta(0, observed.at);
+                e.delta(0, observed.value);
+                position = observed.branch.into();
             }
         }),
         Frame::Final(cpu_ns, counters, undisturbed) => frame(FrameKind::Final, |e| {

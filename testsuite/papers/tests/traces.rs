@@ -25,7 +25,7 @@ fn burst(number: usize, blocks: &[u64]) -> Burst {
         engine: Engine::RunAhead,
         start: None,
         branches: branches.collect(),
-        lengths: Vec::new(),
+        values: Vec::new(),
         end: None,
         end_reason: EndReason::Budget,
         instructions: 0,

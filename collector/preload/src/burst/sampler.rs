@@ -11,12 +11,13 @@ use crate::sys;
 use crate::tick::Ticker;
 use core::sync::atomic::Ordering::Relaxed;
 use pleach_wire::kinds::{EndReason, Engine};
-use pleach_wire::shard::{BurstHead, Encoder, FRAME_HEADER, FrameKind};
+use pleach_wire::shard::{BurstHead, Encoder, FRAME_HEADER, FrameKind, RawValue};
 
-/// Memory operations of a burst whose lengths are recorded, at most.
-const MAX_LENGTHS: usize = 256;
-/// A branch takes at most 20 bytes, and so does a length.
-const RECORD_CAPACITY: usize = FRAME_HEADER + BurstHead::LENGTH + 20 * (settings::MAX_BURST as usize + 1 + MAX_LENGTHS);
+/// Values of a burst that are recorded, at most.
+const MAX_VALUES: usize = 256;
+/// A branch takes at most 20 bytes, and a value 30.
+const RECORD_CAPACITY: usize =
+    FRAME_HEADER + BurstHead::LENGTH + 20 * (settings::MAX_BURST as usize + 1) + 30 * MAX_VALUES;
 
 /// The sampler's state in one thread.
 #[derive(Debug)]
@@ -55,9 +56,8 @@ pub struct Record {
     /// `CLOCK_MONOTONIC` at that moment.
     pub begin_ns: u64,
     last_target: u64,
-    /// Lengths of memory operations, and the numbers of the branches that entered their routines.
-    lengths: [(u32, u64); MAX_LENGTHS],
-    length_count: usize,
+    values: [RawValue; MAX_VALUES],
+    value_count: usize,
     byte_count: usize,
     bytes: [u8; RECORD_CAPACITY],
 }
@@ -72,7 +72,7 @@ impl Record {
         (self.instructions, self.branches) = (0, 0);
         self.byte_count = FRAME_HEADER + BurstHead::LENGTH;
         (self.unknown, self.is_isolated) = (false, false);
-        self.length_count = 0;
+        self.value_count = 0;
         self.system_call = 0;
     }
 
@@ -88,19 +88,32 @@ impl Record {
 
     /// Records the length of the memory operation whose routine the last branch entered.
     pub fn length(&mut self, length: u64) {
-        if let Some(slot) = self.lengths.get_mut(self.length_count) {
-            *slot = (self.branches - 1, length);
-            self.length_count += 1;
+        self.value(0, length);
+    }
+
+    /// Records what the instruction at an address divides by. Divisions before the first branch have no weight.
+    pub fn divisor(&mut self, at: u64, divisor: u64) {
+        if self.branches > 0 {
+            self.value(at, divisor);
         }
     }
 
-    /// Appends the lengths to the branches.
-    fn append_lengths(&mut self) {
+    fn value(&mut self, at: u64, value: u64) {
+        if let Some(slot) = self.values.get_mut(self.value_count) {
+            let branch = self.branches - 1;
+            *slot = RawValue { branch, at, value };
+            self.value_count += 1;
+        }
+    }
+
+    /// Appends the values to the branches.
+    fn append_values(&mut self) {
         let mut e = Encoder::resume(&mut self.bytes, self.byte_count);
         let mut last = 0;
-        for &(branch, length) in self.lengths.get(..self.length_count).unwrap_or_default() {
+        for &RawValue { branch, at, value } in self.values.get(..self.value_count).unwrap_or_default() {
             e.delta(last, branch.into());
-            e.delta(0, length);
+            e.delta(0, at);
+            e.delta(0, value);
             last = branch.into();
         }
         self.byte_count = e.length();
@@ -174,7 +187,7 @@ impl Sampler {
             counters,
             system_call: record.system_call,
         };
-        record.append_lengths();
+        record.append_values();
         let mut e = Encoder::resume(&mut record.bytes, record.byte_count);
         e.patch(FRAME_HEADER, &head.to_bytes());
         shard_writer::append(e.finish(FrameKind::Burst));

@@ -7,7 +7,7 @@ use crate::isolation;
 use crate::mappings::{self, Range};
 use crate::signal_entry::Context;
 use crate::sys;
-use pleach_shadow::{End, Limits, Taken};
+use pleach_shadow::{End, Limits, Observed, Taken};
 use pleach_wire::kinds::{EndReason, Engine};
 
 impl Sampler {
@@ -27,12 +27,15 @@ impl Sampler {
         let outcome = unsafe {
             engines::guarded(engine, running, |engine| {
                 engine.load_frame((context as *mut Context).cast());
-                engine.run_loaded(&limits, &mut |taken| {
+                engine.run_loaded(&limits, &mut |observed| {
                     let Taken {
                         from,
                         to,
                         third_argument,
-                    } = taken;
+                    } = match observed {
+                        Observed::Taken(taken) => taken,
+                        Observed::Division { at, divisor } => return record.divisor(at, divisor),
+                    };
                     if !range.contains(to) {
                         range = mappings::find(to).unwrap_or_default();
                         unknown |= !range.contains(to);

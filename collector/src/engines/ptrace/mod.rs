@@ -5,8 +5,8 @@
 //! its registers on copies of the pages that it reads, and the thread goes on. Nothing is written to the process, and it
 //! is traced for the time of a burst only. Bursts are stored in shards ([`image`]), as the preloaded sampler does.
 //!
-//! Limits: ticks come at the kernel's timer rate; there are no breakpoints, no lengths of memory operations and no proofs;
-//! children are found when they are a tenth of a second old.
+//! Limits: ticks come at the kernel's timer rate; there are no breakpoints, no observed values and no proofs; children
+//! are found when they are a tenth of a second old.
 
 mod clock;
 mod faults;

@@ -7,7 +7,7 @@ use super::tracer::{NotStopped, Tracer, gone, has_memory, is_32_bit, read_memory
 use crate::engines::lbr::sys::thread_cpu_ns;
 use crate::engines::options::RecordOptions;
 use crate::sys::monotonic_ns;
-use pleach_shadow::{End, FLOATING_IMAGE, Limits, Taken};
+use pleach_shadow::{End, FLOATING_IMAGE, Limits, Observed, Taken};
 use pleach_wire::account::{Totals, mean_interval};
 use pleach_wire::random::Random;
 use pleach_wire::random::interval;
@@ -322,7 +322,10 @@ impl<'a> Sampler<'a> {
         engine.load_registers(&registers);
         self.record.begin(registers.pc, stopped_at);
         let (record, mut is_unknown) = (&mut self.record, !image.knows(registers.pc));
-        let outcome = engine.run_loaded(&self.limits, &mut |Taken { from, to, .. }| {
+        let outcome = engine.run_loaded(&self.limits, &mut |observed| {
+            let Observed::Taken(Taken { from, to, .. }) = observed else {
+                return;
+            };
             is_unknown = is_unknown || !image.knows(to);
             record.branch(from, to);
         });

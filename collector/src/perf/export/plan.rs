@@ -74,7 +74,7 @@ fn windows(set: &VectorSet, compressed: &Compressed) -> Vec<Burst> {
         proved: window.proved,
         system_call: None,
         hardware: None,
-        lengths: Vec::new(),
+        values: Vec::new(),
         timing: None,
     };
     compressed.windows.iter().map(burst).collect()

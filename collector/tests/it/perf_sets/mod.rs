@@ -80,7 +80,7 @@ pub fn set() -> impl Strategy<Value = VectorSet> {
             instructions: 0,
             count: 1,
             proved: true,
-            lengths: Vec::new(),
+            values: Vec::new(),
             system_call: None,
             hardware: Some(Box::new(HardwareSample {
                 event: EventId(head.3),

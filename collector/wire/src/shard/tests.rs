@@ -19,18 +19,21 @@ fn burst(buffer: &mut [u8]) -> Vec<u8> {
         e.delta(from, to);
         last = to;
     }
-    let lengths = [(1, 24), (2, u64::MAX)];
-    e.delta(0, 1);
-    e.delta(0, 24);
-    e.delta(1, 2);
-    e.delta(0, u64::MAX);
+    let values = [(1, 0, 24), (2, 0x4000, u64::MAX)].map(|(branch, at, value)| RawValue { branch, at, value });
+    let mut last = 0;
+    for observed in values {
+        e.delta(last, observed.branch.into());
+        e.delta(0, observed.at);
+        e.delta(0, observed.value);
+        last = observed.branch.into();
+    }
     let frame = e.finish(FrameKind::Burst).unwrap().to_vec();
     assert_eq!(
         Frames::new(&frame).next(),
         Some(Frame::Burst(RawBurst {
             head,
             branches: branches.to_vec(),
-            lengths: lengths.to_vec(),
+            values: values.to_vec(),
         }))
     );
     frame

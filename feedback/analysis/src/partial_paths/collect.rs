@@ -66,7 +66,7 @@ fn cut(burst: &Burst, length: usize, mut with: impl FnMut(usize, &Burst)) {
             start: burst.start.filter(|_| first == 0),
             system_call: None,
             hardware: None,
-            lengths: Vec::new(),
+            values: Vec::new(),
             ..burst.clone()
         };
         with(first, &part);
@@ -185,7 +185,7 @@ impl<'p> PartialPathCollector<'p> {
                 store.weight = weight;
                 walks.leave(frame, true, modules, store);
             }
-            Event::IndirectCall { .. } | Event::MemoryLength { .. } => {}
+            Event::IndirectCall { .. } | Event::Value { .. } => {}
         }
     }
 

@@ -199,7 +199,7 @@ mod tests {
             proved: true,
             system_call: None,
             hardware: None,
-            lengths: Vec::new(),
+            values: Vec::new(),
             timing: None,
         }
     }

@@ -5,7 +5,7 @@ use super::features::Features;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::BlockIndex;
 use pleach_inference::{Evidence, infer};
-use pleach_profile::{BranchPrediction, CallTargets, Covered, Executions, FunctionProfile, MemoryLengths};
+use pleach_profile::{BranchPrediction, CallTargets, Covered, Executions, FunctionProfile, ValueCounts, ValueSite};
 
 /// The profile of the new graph. Blocks and edges that match have the evidence of the old ones, the others none; the
 /// counts between them are inferred. A new branch whose directions nothing tells has counts of 0, so that it gets no
@@ -36,7 +36,7 @@ pub fn transfer(
         blocks: counts.blocks,
         edges: counts.edges,
         call_targets: calls.call_targets(old),
-        memory_lengths: calls.memory_lengths(old),
+        values: calls.values(old, matched),
         predictions: predictions(old, before, after, matched),
         counted: match coverage.is_empty() {
             true => Vec::new(),
@@ -172,16 +172,20 @@ impl CallMatch {
         sites
     }
 
-    fn memory_lengths(&self, old: &FunctionProfile) -> Vec<MemoryLengths> {
-        let moved = |operation: &MemoryLengths| {
-            Some(MemoryLengths {
-                call: self.new_of(operation.call)?,
-                ..operation.clone()
+    fn values(&self, old: &FunctionProfile, matched: &BlockMatch) -> Vec<ValueCounts> {
+        let moved = |operand: &ValueCounts| {
+            let site = match operand.site {
+                ValueSite::Length(call) => ValueSite::Length(self.new_of(call)?),
+                ValueSite::Divisor(block) => ValueSite::Divisor(BlockIndex(matched.new_of(block.index())? as u32)),
+            };
+            Some(ValueCounts {
+                site,
+                ..operand.clone()
             })
         };
-        let mut operations: Vec<MemoryLengths> = old.memory_lengths.iter().filter_map(moved).collect();
-        operations.sort_by_key(|operation| operation.call);
-        operations
+        let mut operands: Vec<ValueCounts> = old.values.iter().filter_map(moved).collect();
+        operands.sort_by_key(|operand| operand.site);
+        operands
     }
 }
 

@@ -3,7 +3,7 @@
 use super::MergeError;
 use crate::data::{
     BranchPrediction, CallCrossingPath, CallTargets, Caller, Covered, EstimatedPath, Executions, FunctionProfile,
-    MemoryLengths, PathWindow,
+    PathWindow, ValueCounts, ValueSite,
 };
 use crate::sums::{self, PathSum, PredictionSum, Sum};
 use pleach_annotate::id::{BlockIndex, FunctionGuid};
@@ -67,39 +67,39 @@ pub(super) struct FunctionSum {
     /// Checksums of records that were added and that add nothing again.
     idempotent: Vec<u64>,
     targets: BTreeMap<u32, FxHashMap<FunctionGuid, u64>>,
-    lengths: BTreeMap<u32, LengthSums>,
+    values: BTreeMap<ValueSite, ValueSums>,
     paths: FxHashMap<Path, Term<PathNumbers, PathSum>>,
     windows: FxHashMap<Vec<Path>, Term<f64, u128>>,
     called: FxHashMap<(Caller, Path), Term<f64, u128>>,
     predictions: FxHashMap<BlockIndex, Term<BranchPrediction, PredictionSum>>,
 }
 
-/// Sums of the lengths of one call.
+/// Sums of the values of one operand.
 #[derive(Default)]
-struct LengthSums {
+struct ValueSums {
     bursts: u64,
-    lengths: FxHashMap<u64, u64>,
+    values: FxHashMap<u64, u64>,
     others: u64,
 }
 
-impl LengthSums {
-    fn add(&mut self, other: &MemoryLengths, weight: u64) {
+impl ValueSums {
+    fn add(&mut self, other: &ValueCounts, weight: u64) {
         self.bursts = self.bursts.saturating_add(other.bursts);
         self.others = self.others.saturating_add(other.others.saturating_mul(weight));
-        for &(length, count) in &other.lengths {
-            let sum = self.lengths.entry(length).or_default();
+        for &(value, count) in &other.values {
+            let sum = self.values.entry(value).or_default();
             *sum = sum.saturating_add(count.saturating_mul(weight));
         }
     }
 
-    /// All lengths: leaving rare ones out would make the result depend on the order of merges.
-    fn finish(self, call: u32) -> MemoryLengths {
-        let mut lengths: Vec<(u64, u64)> = self.lengths.into_iter().collect();
-        lengths.sort_unstable_by_key(|&(length, count)| (Reverse(count), length));
-        MemoryLengths {
-            call,
+    /// All values: leaving rare ones out would make the result depend on the order of merges.
+    fn finish(self, site: ValueSite) -> ValueCounts {
+        let mut values: Vec<(u64, u64)> = self.values.into_iter().collect();
+        values.sort_unstable_by_key(|&(value, count)| (Reverse(count), value));
+        ValueCounts {
+            site,
             bursts: self.bursts,
-            lengths,
+            values,
             others: self.others,
         }
     }
@@ -120,7 +120,7 @@ impl FunctionSum {
             is_first: true,
             idempotent: Vec::new(),
             targets: BTreeMap::new(),
-            lengths: BTreeMap::new(),
+            values: BTreeMap::new(),
             paths: FxHashMap::default(),
             windows: FxHashMap::default(),
             called: FxHashMap::default(),
@@ -173,8 +173,8 @@ impl FunctionSum {
                 *sum = sum.saturating_add(count.saturating_mul(weight));
             }
         }
-        for of_call in &other.memory_lengths {
-            self.lengths.entry(of_call.call).or_default().add(of_call, weight);
+        for operand in &other.values {
+            self.values.entry(operand.site).or_default().add(operand, weight);
         }
         let mut known = other.sums.map(|sums| *sums).unwrap_or_default();
         for path in other.paths {
@@ -215,8 +215,8 @@ impl FunctionSum {
             targets: by_count(targets),
         });
         function.call_targets = sites.collect();
-        let lengths = self.lengths.into_iter();
-        function.memory_lengths = lengths.map(|(call, sums)| sums.finish(call)).collect();
+        let values = self.values.into_iter();
+        function.values = values.map(|(site, sums)| sums.finish(site)).collect();
         if !self.graph.is_empty() {
             function.graph = decode_graph(&self.graph).map(Box::new);
         }
@@ -267,7 +267,7 @@ pub(super) fn is_idempotent(function: &FunctionProfile) -> bool {
         && zero(&function.blocks)
         && zero(&function.edges)
         && function.call_targets.is_empty()
-        && function.memory_lengths.is_empty()
+        && function.values.is_empty()
         && function.paths.is_empty()
         && function.windows.is_empty()
         && function.called.is_empty()

@@ -11,7 +11,7 @@ use pleach_annotate::cfg::{Callee, Cfg, Terminator};
 use pleach_annotate::id::BlockIndex;
 use pleach_ball_larus::graph::{EdgeKind, PathGraph};
 use pleach_ball_larus::{End, NumberingOptions, Start};
-use pleach_profile::{Covered, EstimatedPath, FunctionProfile};
+use pleach_profile::{Covered, EstimatedPath, FunctionProfile, ValueSite};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -73,6 +73,9 @@ pub struct BlockDetail {
     /// Lengths of a call of a routine for memory, with the share of each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lengths: Vec<(u64, f64)>,
+    /// What its integer divisions divide by, with the share of each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub divisors: Vec<(u64, f64)>,
 }
 
 /// A call.
@@ -169,6 +172,7 @@ fn blocks(functions: &Functions<'_>, function: &Function<'_>, graph: &Cfg) -> Ve
             mispredicted: None,
             calls: Vec::new(),
             lengths: Vec::new(),
+            divisors: shares(profile, ValueSite::Divisor(BlockIndex(at as u32))),
         })
         .collect();
     for p in profile.predictions.iter().filter(|p| p.watched > 0.0) {
@@ -200,16 +204,23 @@ fn blocks(functions: &Functions<'_>, function: &Function<'_>, graph: &Cfg) -> Ve
             }
             Callee::Memory | Callee::InlineAsm => {}
         }
-        if let Some(known) = profile.memory_lengths.iter().find(|m| m.call as usize == at) {
-            let total = known.total() as f64;
-            block.lengths = known
-                .lengths
-                .iter()
-                .map(|&(length, count)| (length, share(count as f64, total)))
-                .collect();
+        let lengths = shares(profile, ValueSite::Length(at as u32));
+        if !lengths.is_empty() {
+            block.lengths = lengths;
         }
     }
     blocks
+}
+
+/// The observed values of an operand, with the share of each.
+fn shares(profile: &FunctionProfile, site: ValueSite) -> Vec<(u64, f64)> {
+    let known = profile.values.iter().find(|operand| operand.site == site);
+    let shares = known.map(|operand| {
+        let total = operand.total() as f64;
+        let values = operand.values.iter();
+        values.map(move |&(value, count)| (value, share(count as f64, total)))
+    });
+    shares.into_iter().flatten().collect()
 }
 
 fn end_name(terminator: Terminator) -> &'static str {

@@ -8,7 +8,7 @@ use pleach_profile::events::EventProfile;
 use pleach_profile::sums::{FunctionSums, PathSum, PredictionSum};
 use pleach_profile::{
     BranchPrediction, CallCrossingPath, CallTargets, Caller, Covered, EstimatedPath, Executions, FunctionProfile,
-    MemoryLengths, PathWindow, Provenance,
+    PathWindow, Provenance, ValueCounts, ValueSite,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -33,7 +33,10 @@ pub(super) struct FunctionLine {
     edges: Vec<u64>,
     /// Call, then targets and counts.
     call_targets: Vec<(u32, Vec<(FunctionGuid, u64)>)>,
-    memory_lengths: Vec<MemoryLine>,
+    memory_lengths: Vec<ValueLine>,
+    /// Of older versions: none.
+    #[serde(default)]
+    divisors: Vec<ValueLine>,
     paths: Vec<PathLine>,
     windows: Vec<(Vec<Path>, Number)>,
     called: Vec<CalledLine>,
@@ -112,8 +115,14 @@ impl From<SumsLine> for FunctionSums {
     }
 }
 
-/// Call, bursts, lengths and their counts, count of other lengths.
-type MemoryLine = (u32, u64, Vec<(u64, u64)>, u64);
+/// Call or block, bursts, values and their counts, count of other values.
+type ValueLine = (u32, u64, Vec<(u64, u64)>, u64);
+
+/// The values of the operands that `position` chooses.
+fn values(f: &FunctionProfile, position: impl Fn(ValueSite) -> Option<u32>) -> Vec<ValueLine> {
+    let line = |v: &ValueCounts| Some((position(v.site)?, v.bursts, v.values.clone(), v.others));
+    f.values.iter().filter_map(line).collect()
+}
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -181,7 +190,6 @@ impl From<&FunctionProfile> for FunctionLine {
             count: Number(c.count),
         };
         let prediction = |p: &BranchPrediction| (p.block, Number(p.watched), Number(p.mispredicted), Number(p.low));
-        let memory = |m: &MemoryLengths| (m.call, m.bursts, m.lengths.clone(), m.others);
         Self {
             function: f.name.clone(),
             id: f.id,
@@ -194,7 +202,14 @@ impl From<&FunctionProfile> for FunctionLine {
                 .iter()
                 .map(|site| (site.call, site.targets.clone()))
                 .collect(),
-            memory_lengths: f.memory_lengths.iter().map(memory).collect(),
+            memory_lengths: values(f, |site| match site {
+                ValueSite::Length(call) => Some(call),
+                ValueSite::Divisor(_) => None,
+            }),
+            divisors: values(f, |site| match site {
+                ValueSite::Length(_) => None,
+                ValueSite::Divisor(block) => Some(block.0),
+            }),
             paths: f.paths.iter().map(path).collect(),
             windows: f.windows.iter().map(|w| (w.paths.clone(), Number(w.count))).collect(),
             called: f.called.iter().map(called).collect(),
@@ -231,12 +246,16 @@ impl From<FunctionLine> for FunctionProfile {
             mispredicted: mispredicted.0,
             low: low.0,
         };
-        let memory = |(call, bursts, lengths, others): MemoryLine| MemoryLengths {
-            call,
+        let operand = |site, (_, bursts, values, others): ValueLine| ValueCounts {
+            site,
             bursts,
-            lengths,
+            values,
             others,
         };
+        let lengths = f.memory_lengths.into_iter();
+        let lengths = lengths.map(|line| operand(ValueSite::Length(line.0), line));
+        let divisors = f.divisors.into_iter();
+        let divisors = divisors.map(|line| operand(ValueSite::Divisor(BlockIndex(line.0)), line));
         let targets = |(call, targets): (u32, Vec<(FunctionGuid, u64)>)| CallTargets { call, targets };
         let window = |(paths, count): (Vec<Path>, Number)| PathWindow { paths, count: count.0 };
         Self {
@@ -248,7 +267,7 @@ impl From<FunctionLine> for FunctionProfile {
             blocks: f.blocks,
             edges: f.edges,
             call_targets: f.call_targets.into_iter().map(targets).collect(),
-            memory_lengths: f.memory_lengths.into_iter().map(memory).collect(),
+            values: lengths.chain(divisors).collect(),
             paths: f.paths.into_iter().map(path).collect(),
             windows: f.windows.into_iter().map(window).collect(),
             called: f.called.into_iter().map(called).collect(),

@@ -35,8 +35,8 @@ fn imported(folder: &Folder) -> Vec<u8> {
 fn normal(files: &Files, profile: &Profile) -> Profile {
     let mut profile = files.read(&bytes(profile));
     for function in &mut profile.functions {
-        for memory in &mut function.memory_lengths {
-            memory.keep_most_frequent();
+        for operand in &mut function.values {
+            operand.keep_most_frequent();
         }
         for site in &mut function.call_targets {
             site.targets

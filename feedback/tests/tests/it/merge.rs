@@ -4,8 +4,8 @@ use pleach_annotate::id::{BlockIndex, CfgHash, FunctionGuid, FunctionId, ModuleH
 use pleach_ball_larus::{End, Path, Start};
 use pleach_profile::merge::{MergeError, merge};
 use pleach_profile::{
-    Anchor, BranchPrediction, CallTargets, Covered, EstimatedPath, Executions, FunctionProfile, MemoryLengths, Profile,
-    Provenance,
+    Anchor, BranchPrediction, CallTargets, Covered, EstimatedPath, Executions, FunctionProfile, Profile, Provenance,
+    ValueCounts, ValueSite,
 };
 
 fn function(guid: u64, hash: u64, samples: u64, blocks: &[u64]) -> FunctionProfile {
@@ -340,14 +340,14 @@ fn call_targets_add_up() {
 #[test]
 fn lengths_of_memory_operations_add_up() {
     let with = |bursts: u64, lengths: &[(u64, u64)], others: u64| {
-        let operation = MemoryLengths {
-            call: 3,
+        let operation = ValueCounts {
+            site: ValueSite::Length(3),
             bursts,
-            lengths: lengths.to_vec(),
+            values: lengths.to_vec(),
             others,
         };
         let function = FunctionProfile {
-            memory_lengths: vec![operation],
+            values: vec![operation],
             ..function(1, 5, 1, &[1])
         };
         profile(1.0, vec![function])
@@ -355,13 +355,13 @@ fn lengths_of_memory_operations_add_up() {
     let many: Vec<_> = (100..116).map(|length| (length, 2)).collect();
     let parts = vec![(with(2, &[(8, 5), (16, 4)], 1), 1.0), (with(3, &many, 10), 1.0)];
     let merged = merge(parts).unwrap();
-    let [sum] = &merged.profile.functions[0].memory_lengths[..] else {
+    let [sum] = &merged.profile.functions[0].values[..] else {
         panic!("one operation");
     };
-    assert_eq!((sum.call, sum.bursts, sum.total()), (3, 5, 52));
-    assert_eq!(sum.lengths[..3], [(8, 5), (16, 4), (100, 2)]);
+    assert_eq!((sum.site, sum.bursts, sum.total()), (ValueSite::Length(3), 5, 52));
+    assert_eq!(sum.values[..3], [(8, 5), (16, 4), (100, 2)]);
     // Leaving out the rarest would make a merge of merges another.
-    assert_eq!((sum.lengths.len(), sum.others), (18, 11));
+    assert_eq!((sum.values.len(), sum.others), (18, 11));
 }
 
 #[test]

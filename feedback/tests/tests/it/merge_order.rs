@@ -8,7 +8,7 @@ use pleach_profile::merge::merge;
 use pleach_profile::write::encode;
 use pleach_profile::{
     BranchPrediction, CallCrossingPath, CallTargets, Caller, Covered, EstimatedPath, Executions, FunctionProfile,
-    MemoryLengths, PathWindow, Profile, Provenance, RecordedModule,
+    PathWindow, Profile, Provenance, RecordedModule, ValueCounts, ValueSite,
 };
 use proptest::prelude::*;
 use std::path::PathBuf;
@@ -140,12 +140,15 @@ fn function(guid: u64, hash: u64) -> impl Strategy<Value = FunctionProfile> {
                             .collect(),
                     }],
                 },
-                memory_lengths: match bursts {
+                values: match bursts {
                     0 => vec![],
-                    bursts => vec![MemoryLengths {
-                        call: 2,
+                    bursts => vec![ValueCounts {
+                        site: match bursts % 2 {
+                            0 => ValueSite::Length(2),
+                            _ => ValueSite::Divisor(BlockIndex(1)),
+                        },
                         bursts,
-                        lengths: lengths.into_iter().collect(),
+                        values: lengths.into_iter().collect(),
                         others,
                     }],
                 },

@@ -7,8 +7,8 @@ use pleach_ball_larus::{End, Path, Start};
 use pleach_profile::merge::merge;
 use pleach_profile::write::encode;
 use pleach_profile::{
-    BranchPrediction, CallCrossingPath, CallTargets, Caller, Covered, EstimatedPath, Executions, MemoryLengths,
-    PathWindow, Profile,
+    BranchPrediction, CallCrossingPath, CallTargets, Caller, Covered, EstimatedPath, Executions, PathWindow, Profile,
+    ValueCounts, ValueSite,
 };
 use pleach_report::profile_text::{ProfileTextError, from_text, is_profile_text, to_text};
 use proptest::prelude::*;
@@ -38,12 +38,18 @@ fn full(seed: u64, odd: f64) -> Profile {
             call: 1,
             targets: vec![(FunctionGuid(u64::MAX), 9), (FunctionGuid(seed), 2)],
         }];
-        function.memory_lengths = vec![MemoryLengths {
-            call: 2,
+        function.values = vec![ValueCounts {
+            site: ValueSite::Length(2),
             bursts: 3,
-            lengths: vec![(8, u64::MAX), (4096, 1)],
+            values: vec![(8, u64::MAX), (4096, 1)],
             others: 7,
         }];
+        function.values.push(ValueCounts {
+            site: ValueSite::Divisor(BlockIndex(0)),
+            bursts: 1,
+            values: vec![(u64::MAX, 6)],
+            others: 0,
+        });
         function.paths = vec![EstimatedPath {
             path: path.clone(),
             count: odd,

@@ -97,7 +97,7 @@ impl Simulated {
                 proved: true,
                 system_call: None,
                 hardware: None,
-                lengths: Vec::new(),
+                values: Vec::new(),
                 timing: None,
             }
         };
@@ -345,7 +345,7 @@ impl Parts {
                         })
                         .collect(),
                 })),
-                lengths: Vec::new(),
+                values: Vec::new(),
                 timing: None,
             }
         };

@@ -31,6 +31,7 @@ const OPTIMISATIONS: [(&str, &[&str]); 12] = [
     ("align-loops=0", &["-pleach-align-loops=0"]),
     ("small-callees-first=0", &["-pleach-small-callees-first=0"]),
     ("memory-lengths=0", &["-pleach-memory-lengths=0"]),
+    ("divisors=0", &["-pleach-divisors=0"]),
     ("keep-recursive-calls=0", &["-pleach-keep-recursive-calls=0"]),
     ("icall-promotion=0", &["-pleach-icall-promotion=0"]),
     ("random-paths", &["-pleach-random-paths=1"]),

@@ -70,7 +70,7 @@ mod tests {
             engine: Engine::RunAhead,
             start: None,
             branches: branches.iter().map(branch).collect(),
-            lengths: Vec::new(),
+            values: Vec::new(),
             end: None,
             end_reason: EndReason::Budget,
             instructions: 1,

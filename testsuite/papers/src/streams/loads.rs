@@ -1,7 +1,7 @@
 //! Observes the loads of a burst, for value profiles.
 
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, OpAccess, OpKind, Register};
-use pleach_shadow::{End, Engine, Limits, Outcome, Taken};
+use pleach_shadow::{End, Engine, Limits, Observed, Outcome};
 use pleach_wire::x86::MAX_LENGTH;
 
 const PAGE: u64 = 4096;
@@ -17,7 +17,7 @@ const PAGE: u64 = 4096;
 pub unsafe fn observe(
     engine: &mut Engine,
     limits: &Limits,
-    branches: &mut dyn FnMut(Taken),
+    observed: &mut dyn FnMut(Observed),
     loads: &mut dyn FnMut(u64, u64),
 ) -> Outcome {
     let mut all = Outcome {
@@ -35,7 +35,7 @@ pub unsafe fn observe(
             max_branches: limits.max_branches - all.branches,
             max_new_decodes: limits.max_new_decodes - all.decodes,
         };
-        let outcome = engine.go_on(&step, branches);
+        let outcome = engine.go_on(&step, observed);
         (all.end, all.end_pc) = (outcome.end, outcome.end_pc);
         all.instructions += outcome.instructions;
         all.branches += outcome.branches;
