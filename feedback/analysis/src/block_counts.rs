@@ -9,9 +9,11 @@ use crate::probe_walker::{ByModule, Graph, ProbeWalker, Step};
 use crate::program::Program;
 use crate::replay::{Observer, Replay, Run};
 use crate::time_bias::Weights;
+use crate::unwinding::UnwindEdge;
+use pleach_annotate::cfg::Terminator;
 use pleach_annotate::id::{BlockIndex, FunctionId};
 use pleach_annotate::map::{AddressMap, FunctionIndex, InlineInstanceIndex};
-use pleach_collector::vector::{ModuleId, VectorSet};
+use pleach_collector::vector::{CodeAddress, ModuleId, VectorSet};
 use pleach_profile::ValueSite;
 use rustc_hash::FxHashMap;
 
@@ -72,10 +74,15 @@ pub fn count_blocks(program: &Program, vectors: &VectorSet, weights: &Weights) -
     counts.finish(replay.report())
 }
 
+/// By how much the uses of edges by throws are multiplied, at most, for throws whose edges are unknown.
+const MAX_SCALE: f64 = 4.0;
+
 /// Counts blocks, edges and call targets.
 pub struct BlockCounts<'p> {
     weights: &'p Weights,
     counters: ByModule<Counter<'p>>,
+    /// By where the call that throws would return to.
+    throws: FxHashMap<CodeAddress, Throws>,
 }
 
 impl<'p> BlockCounts<'p> {
@@ -84,11 +91,20 @@ impl<'p> BlockCounts<'p> {
         Self {
             weights,
             counters: ByModule::new(program, Counter::new),
+            throws: FxHashMap::default(),
         }
     }
 
     /// All counts; `report` is the replay's.
-    pub fn finish(self, report: DecodeReport) -> RecordingCounts {
+    pub fn finish(mut self, report: DecodeReport) -> RecordingCounts {
+        let mut edges: Vec<(UnwindEdge, f64)> = self.throws.values().flat_map(Throws::edges).collect();
+        // Sums of floating-point numbers depend on their order.
+        edges.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        for (edge, weight) in edges {
+            if let Some(counter) = self.counters.get_mut(edge.module) {
+                counter.unwind(edge, weight);
+            }
+        }
         let counters = self.counters.into_iter();
         RecordingCounts {
             modules: counters.map(|(module, counter)| (module, counter.out)).collect(),
@@ -125,6 +141,23 @@ impl Observer for BlockCounts<'_> {
                     *counter.out.targets.entry((instance, call.0, target)).or_default() += weight;
                 }
             }
+            Event::Throw { site, is_complete } => self.throws.entry(site).or_default().count(is_complete, weight),
+            Event::Unwound {
+                site,
+                is_complete,
+                module,
+                instance,
+                from,
+                to,
+            } => {
+                let edge = UnwindEdge {
+                    module,
+                    instance,
+                    from,
+                    to,
+                };
+                self.throws.entry(site).or_default().add(edge, is_complete, weight);
+            }
             Event::Value {
                 module,
                 instance,
@@ -138,6 +171,46 @@ impl Observer for BlockCounts<'_> {
                 }
             }
         }
+    }
+}
+
+/// Throws of one call.
+#[derive(Default)]
+struct Throws {
+    /// Weighted throws.
+    all: f64,
+    /// Of these, those of which all edges are known.
+    complete: f64,
+    /// Weighted uses of edges by complete throws.
+    edges: FxHashMap<UnwindEdge, f64>,
+    /// By others.
+    other_edges: FxHashMap<UnwindEdge, f64>,
+}
+
+impl Throws {
+    fn count(&mut self, is_complete: bool, weight: f64) {
+        self.all += weight;
+        self.complete += if is_complete { weight } else { 0.0 };
+    }
+
+    fn add(&mut self, edge: UnwindEdge, is_complete: bool, weight: f64) {
+        let edges = if is_complete {
+            &mut self.edges
+        } else {
+            &mut self.other_edges
+        };
+        *edges.entry(edge).or_default() += weight;
+    }
+
+    /// Estimated uses of edges. Of a throw whose stack the burst knows too little of, the edges are assumed to be those
+    /// of the others.
+    fn edges(&self) -> impl Iterator<Item = (UnwindEdge, f64)> {
+        let (edges, scale) = if self.complete > 0.0 {
+            (&self.edges, (self.all / self.complete).min(MAX_SCALE))
+        } else {
+            (&self.other_edges, 1.0)
+        };
+        edges.iter().map(move |(&edge, &weight)| (edge, weight * scale))
     }
 }
 
@@ -156,9 +229,7 @@ impl<'m> Counter<'m> {
 
     fn block(&mut self, frame: FrameId, instance: InlineInstanceIndex, block: BlockIndex, weight: f64) {
         let walker = &mut self.walker;
-        let seen = (self.out.instances)
-            .entry(instance)
-            .or_insert_with(|| unobserved(walker.graph(instance)));
+        let seen = seen(&mut self.out, walker, instance);
         if let Some(entries) = &mut seen.blocks[block.index()] {
             *entries += weight;
         }
@@ -172,6 +243,40 @@ impl<'m> Counter<'m> {
             *seen.blocks[implied.index()].get_or_insert(0.0) += weight;
         }
     }
+
+    /// An unwind edge was taken; its blocks are counted by themselves. As throws to this landing pad are seen, other
+    /// calls with this one threw nothing, unless that is seen, too.
+    fn unwind(&mut self, edge: UnwindEdge, weight: f64) {
+        let graph = self.walker.graph(edge.instance);
+        let mut taken = None;
+        let mut others = Vec::new();
+        for (from, block) in graph.cfg.blocks.iter().enumerate() {
+            let slot = block.successors.iter().position(|&successor| successor == edge.to);
+            let number = slot.map(|slot| graph.bases[from] as usize + slot);
+            if from == edge.from.index() {
+                taken = number;
+            } else if block.terminator == Terminator::Invoke && graph.probed[from] {
+                others.extend(number);
+            }
+        }
+        let seen = seen(&mut self.out, &mut self.walker, edge.instance);
+        for other in others {
+            seen.edges[other].get_or_insert(0.0);
+        }
+        if let Some(taken) = taken {
+            *seen.edges[taken].get_or_insert(0.0) += weight;
+        }
+    }
+}
+
+/// The counts of an inline instance.
+fn seen<'o>(
+    out: &'o mut ModuleCounts,
+    walker: &mut ProbeWalker<'_>,
+    instance: InlineInstanceIndex,
+) -> &'o mut InstanceCounts {
+    let unobserved = || unobserved(walker.graph(instance));
+    out.instances.entry(instance).or_insert_with(unobserved)
 }
 
 /// Counts without samples: zero where a sample can be observed, unknown elsewhere.
@@ -219,6 +324,57 @@ mod tests {
             }],
             ..pleach_annotate::testing::map()
         }
+    }
+
+    #[test]
+    fn throws_tell_which_call_with_a_landing_pad_threw() {
+        // 1 and 2 invoke with the landing pad 4, which has no probe.
+        let mut cfg = cfg(&[&[1], &[2, 4], &[3, 4], &[], &[3]]);
+        for block in [1, 2] {
+            cfg.blocks[block].terminator = Terminator::Invoke;
+        }
+        let mut map = map(cfg);
+        map.probes
+            .retain(|probe| probe.target != ProbeTarget::Block(BlockIndex(4)));
+        let mut counter = Counter::new(&map);
+        for activation in 0..10 {
+            for block in [0, 1, 2, 3] {
+                counter.block(FrameId(activation), InlineInstanceIndex(0), BlockIndex(block), 1.0);
+            }
+        }
+        let edges = |counter: &Counter<'_>| counter.out.instances[&InlineInstanceIndex(0)].edges.clone();
+        // 0 → 1, 1 → 2, 1 → 4, 2 → 3, 2 → 4, 4 → 3.
+        let known = [Some(10.0), Some(10.0), None, Some(10.0), None, None];
+        assert_eq!(edges(&counter), known);
+        let edge = UnwindEdge {
+            module: ModuleId(0),
+            instance: InlineInstanceIndex(0),
+            from: BlockIndex(1),
+            to: BlockIndex(4),
+        };
+        counter.unwind(edge, 2.0);
+        let known = [Some(10.0), Some(10.0), Some(2.0), Some(10.0), Some(0.0), None];
+        assert_eq!(edges(&counter), known);
+    }
+
+    #[test]
+    fn throws_with_unknown_edges_are_taken_for_others() {
+        let edge = |to: u32| UnwindEdge {
+            module: ModuleId(0),
+            instance: InlineInstanceIndex(0),
+            from: BlockIndex(1),
+            to: BlockIndex(to),
+        };
+        let mut throws = Throws::default();
+        throws.count(false, 3.0);
+        throws.add(edge(2), false, 3.0);
+        assert_eq!(throws.edges().collect::<Vec<_>>(), [(edge(2), 3.0)]);
+        throws.count(true, 6.0);
+        throws.add(edge(3), true, 6.0);
+        assert_eq!(throws.edges().collect::<Vec<_>>(), [(edge(3), 9.0)]);
+        // A single complete throw must not stand for too many others.
+        throws.count(false, 991.0);
+        assert_eq!(throws.edges().collect::<Vec<_>>(), [(edge(3), 24.0)]);
     }
 
     #[test]

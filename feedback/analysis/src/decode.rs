@@ -5,6 +5,7 @@
 
 use crate::lanes::{self, Passed};
 use crate::program::Program;
+use crate::unwinding;
 use pleach_annotate::cfg::{Callee, ProbeTarget};
 use pleach_annotate::code::{Instruction, Transfer, instruction_at};
 use pleach_annotate::id::{BlockIndex, CallIndex, FunctionId};
@@ -56,6 +57,29 @@ pub enum Event {
         call: CallIndex,
         /// The called function.
         target: FunctionId,
+    },
+    /// An exception was thrown.
+    Throw {
+        /// Where the call that throws would return to.
+        site: CodeAddress,
+        /// Whether all edges that it takes are known; they follow.
+        is_complete: bool,
+    },
+    /// The throw before ended a call: control goes to the call's landing pad, which is seen, if at all, as the block of
+    /// another activation.
+    Unwound {
+        /// As in the throw.
+        site: CodeAddress,
+        /// As in the throw.
+        is_complete: bool,
+        /// The annotated module.
+        module: ModuleId,
+        /// The inline instance of the function that calls.
+        instance: InlineInstanceIndex,
+        /// The block that ends in the call.
+        from: BlockIndex,
+        /// The landing pad.
+        to: BlockIndex,
     },
     /// An operand had a value.
     Value {
@@ -126,6 +150,8 @@ pub struct Decoder<'p> {
     /// Functions by start address, per module.
     starts: FxHashMap<CodeAddress, FunctionId>,
     stack: Vec<Pending>,
+    /// By return address: whether the call before it throws.
+    throws: FxHashMap<CodeAddress, bool>,
     frame: FrameId,
     next_frame: u64,
     /// The last branch went back to the function's own first instruction.
@@ -144,6 +170,7 @@ impl<'p> Decoder<'p> {
             passed: Vec::new(),
             starts: function_starts(program),
             stack: Vec::new(),
+            throws: FxHashMap::default(),
             frame: FrameId(0),
             next_frame: 1,
             looped: false,
@@ -289,6 +316,9 @@ impl<'p> Decoder<'p> {
                     return_to,
                     frame: self.frame,
                 });
+                if self.throws(return_to) {
+                    self.unwind(return_to, sink);
+                }
                 self.enter(sink);
             }
             Some(Transfer::IndirectJump) if self.starts.contains_key(&to) => {
@@ -318,6 +348,28 @@ impl<'p> Decoder<'p> {
                 }
                 self.return_to(to);
             }
+        }
+    }
+
+    fn throws(&mut self, return_to: CodeAddress) -> bool {
+        let program = self.program;
+        *(self.throws.entry(return_to)).or_insert_with(|| unwinding::throws(program, return_to))
+    }
+
+    /// Reports a throw, and the edges by which it reaches its handler.
+    fn unwind(&self, site: CodeAddress, sink: &mut impl FnMut(Event)) {
+        let calls = self.stack.iter().rev().map(|pending| pending.return_to);
+        let (edges, is_complete) = unwinding::unwind_edges(self.program, calls);
+        sink(Event::Throw { site, is_complete });
+        for edge in edges {
+            sink(Event::Unwound {
+                site,
+                is_complete,
+                module: edge.module,
+                instance: edge.instance,
+                from: edge.from,
+                to: edge.to,
+            });
         }
     }
 

@@ -37,3 +37,4 @@ pub mod replay;
 pub mod replicates;
 pub mod stacks;
 pub mod time_bias;
+mod unwinding;

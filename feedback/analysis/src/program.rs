@@ -3,7 +3,7 @@
 use pleach_annotate::cfg::ProbeTarget;
 use pleach_annotate::code::instruction_at;
 use pleach_annotate::find::{FindError, Finder};
-use pleach_annotate::id::BlockIndex;
+use pleach_annotate::id::{BlockIndex, CallIndex};
 use pleach_annotate::map::{AddressMap, InlineInstanceIndex, MapError, Probe};
 use pleach_annotate::probe::Address;
 use pleach_collector::vector::{CodeAddress, Module, ModuleId};
@@ -79,14 +79,32 @@ impl Program {
 
     /// The block whose call returns to an address.
     pub fn block_before_return(&self, to: CodeAddress) -> Option<Site> {
+        let (map, probe) = self.probe_before_return(to)?;
+        called_in(map, to.module, probe)
+    }
+
+    /// The call that returns to an address, with its module and inline instance.
+    pub fn call_before_return(&self, to: CodeAddress) -> Option<(ModuleId, InlineInstanceIndex, CallIndex)> {
+        match self.probe_before_return(to)?.1 {
+            &Probe {
+                instance,
+                target: ProbeTarget::Call(call),
+                ..
+            } => Some((to.module, instance, call)),
+            _ => None,
+        }
+    }
+
+    fn probe_before_return(&self, to: CodeAddress) -> Option<(&AddressMap, &Probe)> {
         let (map, address) = self.locate(to)?;
         let first = Address(address.0.checked_sub(MAX_INSTRUCTION)?);
         let mut probes = map.probes_in(first, Address(address.0 - 1)).iter().rev();
-        probes.find_map(|probe| {
-            let site = called_in(map, to.module, probe)?;
-            let length = instruction_at(&map.binary, probe.address)?.len;
-            (probe.address.0 + u64::from(length) == address.0).then_some(site)
-        })
+        let probe = probes.find(|probe| {
+            let length = || Some(instruction_at(&map.binary, probe.address)?.len);
+            called_in(map, to.module, probe).is_some()
+                && length().is_some_and(|length| probe.address.0 + u64::from(length) == address.0)
+        })?;
+        Some((map, probe))
     }
 }
 

@@ -184,7 +184,7 @@ impl Observer for Collector<'_> {
                     *work += weight * f64::from(block.instructions);
                 }
             }
-            Event::IndirectCall { .. } | Event::Value { .. } => {}
+            Event::IndirectCall { .. } | Event::Throw { .. } | Event::Unwound { .. } | Event::Value { .. } => {}
         }
     }
 

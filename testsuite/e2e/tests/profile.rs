@@ -11,9 +11,16 @@ use std::process::Command;
 
 /// Annotates, records and returns (annotated binary, profile).
 fn record(dir: &Path, sources: &[&str]) -> (PathBuf, PathBuf) {
+    record_with(dir, &[], sources)
+}
+
+/// The same with more options of the compiler.
+fn record_with(dir: &Path, options: &[&str], sources: &[&str]) -> (PathBuf, PathBuf) {
     let (binary, profile) = (dir.join("annotated"), dir.join("app.pleach"));
     let sources: Vec<_> = sources.iter().map(|s| program(s)).collect();
-    compile(&binary, &flags(&["annotate"]), &sources);
+    let mut all = flags(&["annotate"]);
+    all.extend(options.iter().map(|option| option.to_string()));
+    compile(&binary, &all, &sources);
     stdout(
         Command::new(pleach())
             .args(["record", "--overhead", "1000%", "--repeat", "3", "-o"])
@@ -304,6 +311,24 @@ fn frequent_lengths_of_memory_operations_get_code_of_their_own() {
     let optimised = dir.path().join("optimised");
     compile(&optimised, &use_flags(&profile), &[program("lengths.c")]);
     assert_eq!(run(&binary), run(&optimised));
+}
+
+#[test]
+fn exceptions_are_of_the_call_that_threw() {
+    let dir = scratch();
+    let (_, profile) = record_with(dir.path(), &["-lstdc++"], &["throws.cpp"]);
+    let shown = show(&profile);
+    let edges = function(&shown, "run")["edges"].as_array().expect("a list").clone();
+    let number = |edge: &Value, key: &str| edge[key].as_f64().unwrap_or_default();
+    // The landing pad has three predecessors, of which the first is the call that throws once in eight calls.
+    let to_pad = |pad: f64| edges.iter().filter(move |edge| number(edge, "to") == pad);
+    let pad = (edges.iter().map(|edge| number(edge, "to")))
+        .find(|&to| to_pad(to).count() == 3)
+        .expect("a landing pad");
+    let of_first = to_pad(pad).next().expect("an edge");
+    let all: f64 = to_pad(pad).map(|edge| number(edge, "count")).sum();
+    assert!(number(of_first, "count") >= 0.95 * all, "{edges:?}");
+    assert!((0.09..0.16).contains(&number(of_first, "probability")), "{of_first}");
 }
 
 #[test]

@@ -338,7 +338,7 @@ impl Observer for Occurrences<'_> {
                     self.record(run, branch, hit);
                 }
             }
-            Event::IndirectCall { .. } | Event::Value { .. } => {}
+            Event::IndirectCall { .. } | Event::Throw { .. } | Event::Unwound { .. } | Event::Value { .. } => {}
         }
     }
 

@@ -185,7 +185,7 @@ impl<'p> PartialPathCollector<'p> {
                 store.weight = weight;
                 walks.leave(frame, true, modules, store);
             }
-            Event::IndirectCall { .. } | Event::Value { .. } => {}
+            Event::IndirectCall { .. } | Event::Throw { .. } | Event::Unwound { .. } | Event::Value { .. } => {}
         }
     }
 

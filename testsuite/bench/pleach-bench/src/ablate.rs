@@ -18,7 +18,7 @@ pub struct Optimisation {
 }
 
 /// The plugin's optimisations by name. `random-paths` is a control: superblocks of paths with random weights.
-const OPTIMISATIONS: [(&str, &[&str]); 12] = [
+const OPTIMISATIONS: [(&str, &[&str]); 13] = [
     ("superblocks=0", &["-pleach-superblocks=0"]),
     ("placement=0", &["-pleach-placement=0"]),
     (
