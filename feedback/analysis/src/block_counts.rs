@@ -329,7 +329,7 @@ mod tests {
     #[test]
     fn throws_tell_which_call_with_a_landing_pad_threw() {
         // 1 and 2 invoke with the landing pad 4, which has no probe.
-        let mut cfg = cfg(&[&[1], &[2, 4], &[3, 4], &[], &[3]]);
+        let mut cfg = cfg(&[&[1], &[2, 4], &[3, 4], &[], &[5], &[]]);
         for block in [1, 2] {
             cfg.blocks[block].terminator = Terminator::Invoke;
         }
@@ -343,7 +343,7 @@ mod tests {
             }
         }
         let edges = |counter: &Counter<'_>| counter.out.instances[&InlineInstanceIndex(0)].edges.clone();
-        // 0 → 1, 1 → 2, 1 → 4, 2 → 3, 2 → 4, 4 → 3.
+        // 0 → 1, 1 → 2, 1 → 4, 2 → 3, 2 → 4, 4 → 5.
         let known = [Some(10.0), Some(10.0), None, Some(10.0), None, None];
         assert_eq!(edges(&counter), known);
         let edge = UnwindEdge {
