@@ -68,6 +68,20 @@ fn states<'p>(profile: &'p Profile, function: &str) -> &'p [Covered] {
 }
 
 /// Every case of the program, with threads, signals, forks and a library that is loaded three times, ten times each way.
+/// A tick may come while the loader unmaps a library whose breakpoints it would set again.
+#[test]
+fn libraries_are_unloaded_while_breakpoints_are_set_again() {
+    let built = build();
+    let program = built.program.with_extension("unloading");
+    compile(&program, &flags(&["annotate"]), &[self::program("unloading.c")]);
+    let plain = stdout(Command::new(&program).arg(&built.library));
+    let out = program.with_extension("pleach");
+    for _ in 0..20 {
+        let (printed, _) = record(&["--overhead", "100%"], &out, &[&program, &built.library]);
+        assert_eq!(printed, plain);
+    }
+}
+
 #[test]
 fn programs_behave_as_without_breakpoints_and_everything_executed_is_found() {
     let built = build();

@@ -15,6 +15,8 @@ use pleach_wire::shard::{BurstHead, Encoder, FRAME_HEADER, FrameKind, RawValue};
 
 /// Values of a burst that are recorded, at most.
 const MAX_VALUES: usize = 256;
+/// Divisors among them, at most: loops that divide must not displace lengths of memory operations.
+const MAX_DIVISORS: usize = MAX_VALUES / 2;
 /// A branch takes at most 20 bytes, and a value 30.
 const RECORD_CAPACITY: usize =
     FRAME_HEADER + BurstHead::LENGTH + 20 * (settings::MAX_BURST as usize + 1) + 30 * MAX_VALUES;
@@ -58,6 +60,7 @@ pub struct Record {
     last_target: u64,
     values: [RawValue; MAX_VALUES],
     value_count: usize,
+    divisor_count: usize,
     byte_count: usize,
     bytes: [u8; RECORD_CAPACITY],
 }
@@ -72,7 +75,7 @@ impl Record {
         (self.instructions, self.branches) = (0, 0);
         self.byte_count = FRAME_HEADER + BurstHead::LENGTH;
         (self.unknown, self.is_isolated) = (false, false);
-        self.value_count = 0;
+        (self.value_count, self.divisor_count) = (0, 0);
         self.system_call = 0;
     }
 
@@ -93,7 +96,8 @@ impl Record {
 
     /// Records what the instruction at an address divides by. Divisions before the first branch have no weight.
     pub fn divisor(&mut self, at: u64, divisor: u64) {
-        if self.branches > 0 {
+        if self.branches > 0 && self.divisor_count < MAX_DIVISORS {
+            self.divisor_count += 1;
             self.value(at, divisor);
         }
     }

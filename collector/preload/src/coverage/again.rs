@@ -8,6 +8,7 @@
 //! ([`Plan::watched`]).
 
 use super::arming;
+use super::loader;
 use super::modules::{self, Module};
 use crate::account;
 use crate::settings;
@@ -32,6 +33,9 @@ pub fn note_hit(site: usize, plan: &Plan) {
 /// Arms some sites again. Returns whether there were any.
 pub fn tick() -> bool {
     account::report_cpu_time();
+    if loader::is_busy() {
+        return false;
+    }
     let counts = settings::get()
         .coverage_advance_ns
         .is_some_and(account::affords_counting);

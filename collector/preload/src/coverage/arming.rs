@@ -161,32 +161,34 @@ pub fn locate(module: &Module, plan: &Plan, site: usize) -> Option<(u64, u8)> {
     module.contains(address).then(|| (address, site.byte()))
 }
 
-/// Whether a breakpoint is armed, in this process or in the image.
+/// Whether a breakpoint is armed, in this process or in the image, where an instruction is to be read.
 pub fn is_armed(module: &Module, plan: &Plan, site: usize) -> bool {
     if !module.has_image() {
         return module.is_armed(site);
     }
-    // SAFETY: code of a loaded module, which was readable when it was registered.
+    // SAFETY: code of a loaded module, which was just read.
     locate(module, plan, site)
         .is_some_and(|(address, _)| unsafe { (address as *const u8).read_volatile() } == BREAKPOINT)
 }
 
-/// Writes a byte of the image, for all processes. False if it is not to be seen in this one.
-fn write_image(module: &Module, address: u64, byte: u8) -> bool {
-    let Some(target) = module.image_byte(address) else {
-        return false;
-    };
-    // SAFETY: a byte of a mapping that stays, and code of a loaded module. It differs where the program, or we, wrote to
-    // this page before.
-    unsafe {
-        target.write_volatile(byte);
-        (address as *const u8).read_volatile() == byte
-    }
+/// Whether the module's image shows a breakpoint where code is, or was until the program unloaded it.
+fn shows_breakpoint(module: &Module, plan: &Plan, site: usize) -> bool {
+    module.has_image() && locate(module, plan, site).is_some_and(|(address, _)| code::read(address) == Some(BREAKPOINT))
 }
 
-/// Puts the original byte in the place of a breakpoint. False if that is impossible.
+/// Writes a byte of the image, for all processes. `Some` if there is an image.
+fn write_image(module: &Module, address: u64, byte: u8) -> Option<()> {
+    // SAFETY: a byte of a mapping that stays.
+    module
+        .image_byte(address)
+        .map(|target| unsafe { target.write_volatile(byte) })
+}
+
+/// Puts the original byte in the place of a breakpoint, in code that is loaded for certain. False if that is impossible.
 pub fn restore(module: &Module, address: u64, byte: u8) -> bool {
-    write_image(module, address, byte) || code::restore(address, byte)
+    // SAFETY: loaded code. It differs from the image where the program, or we, wrote to this page before.
+    let is_seen = || unsafe { (address as *const u8).read_volatile() } == byte;
+    write_image(module, address, byte).is_some() && is_seen() || code::restore(address, byte)
 }
 
 /// Arms one site. False if that failed.
@@ -195,10 +197,10 @@ pub fn arm_one(module: &Module, site: usize) -> bool {
         return false;
     };
     if module.has_image() {
-        return write_image(module, address, BREAKPOINT);
+        return write_image(module, address, BREAKPOINT).is_some() && code::read(address) == Some(BREAKPOINT);
     }
-    // SAFETY: code of a loaded module, which was readable when it was registered.
-    if unsafe { (address as *const u8).read_volatile() } != byte || !module.set_armed(site) {
+    // Another thread, or the code that the tick interrupted, may be unloading the module.
+    if code::read(address) != Some(byte) || !module.set_armed(site) {
         return false;
     }
     let is_written = code::write(address, &[BREAKPOINT]);
@@ -217,8 +219,9 @@ pub fn disarm_all(failure: Failure) {
             continue;
         }
         for site in 0..plan.sites().len() {
-            if (module.clear_armed(site) || is_armed(module, &plan, site))
+            if (module.clear_armed(site) || shows_breakpoint(module, &plan, site))
                 && let Some((address, byte)) = locate(module, &plan, site)
+                && code::read(address) == Some(BREAKPOINT)
             {
                 code::restore(address, byte);
             }

@@ -1,4 +1,4 @@
-//! Writes to code, which stays read-only for the program: through `/proc/self/mem`, which the kernel allows for a
+//! Reads of code that may be gone, and writes to code, which stays read-only for the program: through `/proc/self/mem`, which the kernel allows for a
 //! process's own memory, unless it is hardened.
 
 use crate::descriptors;
@@ -66,6 +66,18 @@ pub fn write(address: u64, bytes: &[u8]) -> bool {
     // SAFETY: Kernel: it reads the bytes, and writes within the code that the caller checked.
     let write = |fd| unsafe { syscall!(libc::SYS_pwrite64, fd, bytes.as_ptr(), bytes.len(), address) };
     with_memory(write) == Some(bytes.len() as isize)
+}
+
+/// Reads a byte of code that the program may have unloaded since; `None` if nothing is there.
+pub fn read(address: u64) -> Option<u8> {
+    let mut byte = [0];
+    if sys::read_memory(address, &mut byte) == 1 {
+        return Some(byte[0]);
+    }
+    // Filters of system calls may refuse that.
+    // SAFETY: Kernel: it writes one byte.
+    let read = |fd| unsafe { syscall!(libc::SYS_pread64, fd, byte.as_mut_ptr(), 1, address) };
+    (with_memory(read) == Some(1)).then_some(byte[0])
 }
 
 /// Writes one byte, whatever it takes: a breakpoint that cannot be removed would be fatal. Where the kernel refuses to

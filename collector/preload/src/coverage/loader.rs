@@ -42,6 +42,11 @@ fn debug() -> Option<&'static Debug> {
     unsafe { DEBUG.load(Relaxed).as_ref() }
 }
 
+/// Whether the loader maps or unmaps modules at the moment: what is listed as loaded may be gone.
+pub fn is_busy() -> bool {
+    debug().is_some_and(|debug| debug.state != CONSISTENT)
+}
+
 /// Watches the loader. False: its function is none that can be passed by.
 pub fn watch() -> bool {
     // SAFETY: the name is terminated.

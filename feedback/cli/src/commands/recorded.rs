@@ -344,8 +344,8 @@ pub fn analysed(
             for (_, map) in program.annotated().filter(|_| !quiet) {
                 if let Some(functions) = ambiguous(map) {
                     eprintln!(
-                        "pleach: note: {}: several functions share a name and a control-flow graph, so that it is \
-                         unclear which of them ran, and some may be compiled without a profile: {functions}",
+                        "pleach: note: {}: several functions of one name cannot be told apart, so that it is unclear \
+                         which of them ran; unless they are hot, that does no harm: {functions}",
                         map.binary.path.display(),
                     );
                 }
