@@ -32,7 +32,8 @@ const LLVM: &str = "22";
 ///
 /// Each is followed by a command line of cargo: build, run, test, bench, rustc or install, with their options. Programs
 /// are built with --release, unless --profile (a Cargo build profile) is given. Dependencies are annotated and
-/// optimised, too; build scripts, procedural macros and the standard library are as usual.
+/// optimised, too; build scripts and procedural macros are as usual, and so is the standard library, unless cargo
+/// builds it (-Zbuild-std).
 ///
 /// Builds are kept in `pleach` in cargo's target directory: builds without pleach stay as they are. rustc must have
 /// LLVM 22 (`rustc -vV`), such as Rust 1.95.
