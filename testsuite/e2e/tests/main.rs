@@ -53,5 +53,6 @@ mod superblocks;
 mod taken;
 mod trace;
 mod tutorial;
+mod values;
 mod vectorised;
 mod windows;
