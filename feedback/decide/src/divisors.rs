@@ -45,7 +45,7 @@ mod tests {
     #[test]
     fn few_bursts_decide_nothing() {
         assert_eq!(certain_divisor(&divisions(7, &[(97, 5000)], 0)), None);
-        assert_eq!(certain_divisor(&divisions(9, &[(97, 5000)], 0)), Some((97, 5000)));
+        assert_eq!(certain_divisor(&divisions(8, &[(97, 5000)], 0)), Some((97, 5000)));
         assert_eq!(certain_divisor(&divisions(0, &[], 0)), None);
         assert_eq!(certain_divisor(&divisions(5, &[], 3)), None);
     }

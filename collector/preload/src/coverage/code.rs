@@ -1,5 +1,5 @@
-//! Reads of code that may be gone, and writes to code, which stays read-only for the program: through `/proc/self/mem`, which the kernel allows for a
-//! process's own memory, unless it is hardened.
+//! Reads of code that may be gone, and writes to code, which stays read-only for the program: through
+//! `/proc/self/mem`, which the kernel allows for a process's own memory, unless it is hardened.
 
 use crate::descriptors;
 use crate::process;
