@@ -77,7 +77,9 @@ fn try_some(programs: usize, language: Language, profiles: Profiles) -> Summary 
         seed: 1,
         plugin: built().join("libpleach_pass.so"),
         profiles,
+        builds: LEVELS.len() * ANCHORS.len(),
         also: Vec::new(),
+        flags: Vec::new(),
         keep: Path::new(env!("CARGO_TARGET_TMPDIR")).join("random"),
         jobs: 2,
     };

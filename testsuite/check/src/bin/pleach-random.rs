@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use pleach_check::random_programs::{Language, Profiles, RandomProgramOptions, try_programs};
+use pleach_check::random_programs::{ANCHORS, LEVELS, Language, Profiles, RandomProgramOptions, try_programs};
 use pleach_harness::parallel::default_jobs;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -28,6 +28,12 @@ struct Cli {
     /// it must do as it does alone
     #[arg(long, value_name = "RECORDINGS", conflicts_with = "edited")]
     recorded: Option<usize>,
+    /// How many of the eight levels and anchors each program is compiled with; the next programs get the others
+    #[arg(long, value_name = "N", default_value_t = LEVELS.len() * ANCHORS.len())]
+    builds: usize,
+    /// Another option for clang when it compiles with profiles, as `-flto`; may be repeated
+    #[arg(long = "flag", value_name = "FLAG", allow_hyphen_values = true)]
+    flags: Vec<String>,
     /// Another option for the plugin, as `-pleach-superblocks=0`; may be repeated
     #[arg(long = "option", value_name = "OPTION", allow_hyphen_values = true)]
     options: Vec<String>,
@@ -56,7 +62,9 @@ fn main() -> Result<ExitCode> {
             (None, true) => Profiles::BeforeEdits(executable.with_file_name("pleach")),
             (None, false) => Profiles::Random,
         },
+        builds: cli.builds,
         also: cli.options,
+        flags: cli.flags,
         keep: cli.keep,
         jobs: cli.jobs,
     };

@@ -79,8 +79,12 @@ pub struct RandomProgramOptions {
     pub plugin: PathBuf,
     /// The profiles.
     pub profiles: Profiles,
+    /// Number of builds of each program: this many of the levels and anchors, from program to program the next ones.
+    pub builds: usize,
     /// Options of the plugin beside [`OPTIONS`].
     pub also: Vec<String>,
+    /// Options of clang for builds with profiles.
+    pub flags: Vec<String>,
     /// The folder for failures, each in a folder of its own.
     pub keep: PathBuf,
     /// Number of programs at a time.
@@ -171,10 +175,8 @@ fn try_program(options: &RandomProgramOptions, number: usize) -> Result<Summary>
             continue;
         };
         summary.edits += case.edits;
-        for level in LEVELS {
-            for (anchor, flags) in ANCHORS.iter().zip(&case.flags) {
-                try_build(options, &case, seed, [level, anchor], flags, &mut summary)?;
-            }
+        for variant in variants(options.builds, number) {
+            try_build(options, &case, seed, variant, &mut summary)?;
         }
         return Ok(summary);
     }
@@ -304,16 +306,29 @@ fn expectation(language: Language, source: &Path) -> Result<Option<Ran>> {
     Ok(ran.success().then_some(ran))
 }
 
+/// A level, and the index of an anchor.
+type Variant = (&'static str, usize);
+
+/// The levels and anchors that a program is compiled with: `builds` of all, so that the next programs get the others.
+fn variants(builds: usize, number: usize) -> impl Iterator<Item = Variant> {
+    let all = LEVELS.len() * ANCHORS.len();
+    let builds = builds.clamp(1, all);
+    (0..builds).map(move |build| {
+        let variant = (number * builds + build) % all;
+        (LEVELS[variant / ANCHORS.len()], variant % ANCHORS.len())
+    })
+}
+
 fn try_build(
     options: &RandomProgramOptions,
     case: &Case,
     seed: u64,
-    [level, anchor]: [&str; 2],
-    flags: &[String],
+    (level, anchor): Variant,
     summary: &mut Summary,
 ) -> Result<()> {
     let program = case.source.with_file_name("program");
-    let flags = [&[level.to_owned()], flags].concat();
+    let (flags, anchor) = (&case.flags[anchor], ANCHORS[anchor]);
+    let flags = [&[level.to_owned()], &options.flags[..], flags].concat();
     let (command, compiled) = compile(options.language, &case.source, &program, &flags)?;
     summary.builds += 1;
     let summary_lines = SummaryLines::from_stderr(&compiled.stderr);
@@ -361,6 +376,21 @@ fn program_seed(seed: u64, number: usize, attempt: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn programs_in_turn_are_compiled_at_every_level_and_anchor() {
+        let of = |builds, programs| (0..programs).flat_map(move |number| variants(builds, number));
+        let all: std::collections::BTreeSet<Variant> = of(8, 1).collect();
+        assert_eq!(all.len(), 8);
+        for builds in [1, 2, 3, 5] {
+            assert_eq!(of(builds, 1).count(), builds);
+            assert_eq!(
+                of(builds, 8).collect::<std::collections::BTreeSet<_>>(),
+                all,
+                "{builds}"
+            );
+        }
+    }
 
     #[test]
     fn seeds_differ_and_are_not_zero() {
