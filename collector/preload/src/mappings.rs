@@ -231,6 +231,19 @@ pub fn note_replaced(start: u64, inode: u64, path: &[u8]) -> bool {
     true
 }
 
+/// Says that the program has unmapped a replaced mapping of a file, and mapped the file elsewhere. Only one thread may
+/// call it at a time.
+pub fn move_replaced(from: u64, to: u64, inode: u64) {
+    let is_it = |entry: &&Replaced| entry.start.load(Relaxed) == from && entry.inode.load(Relaxed) == inode;
+    if let Some(entry) = REPLACED
+        .iter()
+        .find(is_it)
+        .filter(|_| from != 0 && replaced(to).is_none())
+    {
+        entry.start.store(to, Release);
+    }
+}
+
 /// The original inode and path of a replaced mapping.
 pub fn replaced(start: u64) -> Option<(u64, &'static [u8])> {
     let entry = REPLACED

@@ -344,6 +344,11 @@ impl Plan {
         unsafe { &*self.base.cast() }
     }
 
+    /// Address of the mapping.
+    pub fn address(&self) -> u64 {
+        self.base as u64
+    }
+
     /// Size of the mapping.
     pub fn size(&self) -> usize {
         self.layout.size

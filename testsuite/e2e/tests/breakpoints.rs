@@ -82,6 +82,32 @@ fn libraries_are_unloaded_while_breakpoints_are_set_again() {
     }
 }
 
+/// More often than modules can be watched: one that is loaded again is not another.
+#[test]
+fn a_library_is_loaded_again_and_again() {
+    let built = build();
+    let program = built.program.with_extension("unloading");
+    compile(&program, &flags(&["annotate"]), &[self::program("unloading.c")]);
+    let out = program.with_extension("pleach");
+    let times = Path::new("300");
+    let plain = stdout(Command::new(&program).arg(times).arg(&built.library));
+    assert!(plain.contains("few"), "{plain}");
+    let (printed, text) = record(&["--coverage", "only"], &out, &[&program, times, &built.library]);
+    assert_eq!(printed, plain);
+    assert!(!text.contains("blocks without hits are unknown"), "{text}");
+    let profile = read(&out);
+    // One of its blocks runs in the last load only.
+    let (executed, absent) = (states(&profile, "library_function"), states(&profile, "library_absent"));
+    assert!(executed.iter().all(|&state| is_executed(state)), "{executed:?}");
+    assert!(absent.iter().all(|&state| state == Covered::NotExecuted), "{absent:?}");
+    // Its loads cost more than the budget: they end, and what comes after is not known.
+    let times = Path::new("20000");
+    let (printed, text) = record(&["--overhead", "1%"], &out, &[&program, times, &built.library]);
+    assert!(printed.contains("few"), "{printed}");
+    assert!(text.contains("the budget did not suffice"), "{text}");
+    assert!(!text.contains("too many modules"), "{text}");
+}
+
 #[test]
 fn programs_behave_as_without_breakpoints_and_everything_executed_is_found() {
     let built = build();

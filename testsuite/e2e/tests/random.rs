@@ -143,7 +143,9 @@ fn a_compiler_that_fails_is_reported() {
         seed: 1,
         plugin: built().join("libpleach_pass.so"),
         profiles: Profiles::Random,
+        builds: LEVELS.len() * ANCHORS.len(),
         also: vec!["-pleach-unknown".into()],
+        flags: Vec::new(),
         keep: kept.path().into(),
         jobs: 1,
     };

@@ -59,18 +59,23 @@ fn map_image(module: &Module, path: &[u8], inode: u64) -> bool {
         )
     };
     // The image may be shorter: memory beyond it would fault.
-    let fits = sys::file_size(fd).is_some_and(|size| offset + length <= size as u64);
-    let writable = if fits {
-        map(0, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED)
-    } else {
-        -1
+    let fits = || sys::file_size(fd).is_some_and(|size| offset + length <= size as u64);
+    let map_new = || {
+        let new = if fits() {
+            map(0, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED)
+        } else {
+            -1
+        };
+        (new >= 0).then(|| {
+            mappings::note_own(new as u64);
+            new as *mut u8
+        })
     };
     let mut is_mapped = false;
-    if writable >= 0 {
-        mappings::note_own(writable as u64);
+    if let Some(writable) = module.kept_image().or_else(map_new) {
         // Before the code is replaced: another thread may meet a breakpoint at once.
         // SAFETY: it is as long as the code.
-        unsafe { module.set_image(writable as *mut u8) };
+        unsafe { module.set_image(writable) };
         module.set_inode(image_inode);
         is_mapped = replace() >= 0;
         if !is_mapped {

@@ -1,7 +1,7 @@
 //! Which modules the process has: new ones are registered and armed, and those that are gone are forgotten.
 
 use super::arming;
-use super::modules::{self, Mapped};
+use super::modules::{self, Mapped, Module};
 use super::plans::{self, Answer};
 use crate::account;
 use crate::mappings;
@@ -34,22 +34,21 @@ pub fn discover(can: Result<(), Failure>, is_later: bool) -> bool {
             seen |= 1 << position;
             return;
         }
-        let plan = match plans::find(line.path, line.inode) {
-            Answer::Plan(plan) => plan,
-            Answer::Nothing => return,
-            Answer::Late => {
-                account::note_modules_unknown();
+        let (position, module) = match register(&mapped, line.path) {
+            Registered::At(position, module) => (position, module),
+            Registered::Nothing => return,
+            Registered::Failed => {
                 all = false;
                 return;
             }
         };
-        let key = key(line.path, line.inode);
-        let Some((position, module)) = modules::register(&mapped, plan, key) else {
-            all = false;
-            return;
-        };
         seen |= 1 << position;
-        if !is_later && plan.head().runs_early.load(Relaxed) != 0 {
+        let runs_early = || {
+            module
+                .plan()
+                .is_some_and(|plan| plan.head().runs_early.load(Relaxed) != 0)
+        };
+        if !is_later && runs_early() {
             module.fail(Failure::Late);
         }
         match can {
@@ -68,6 +67,37 @@ pub fn discover(can: Result<(), Failure>, is_later: bool) -> bool {
     }
     LOCK.release();
     all
+}
+
+enum Registered {
+    At(usize, &'static Module),
+    /// It has nothing to observe.
+    Nothing,
+    /// It has no plan in time, or there are too many modules.
+    Failed,
+}
+
+fn register(mapped: &Mapped, path: &[u8]) -> Registered {
+    let key = key(path, mapped.inode);
+    if let Some((position, module)) = modules::register_again(mapped, key) {
+        return Registered::At(position, module);
+    }
+    let plan = match plans::find(path, mapped.inode) {
+        Answer::Plan(plan) => plan,
+        Answer::Nothing => return Registered::Nothing,
+        Answer::Late => {
+            account::note_modules_unknown();
+            return Registered::Failed;
+        }
+    };
+    match modules::register(mapped, plan, key) {
+        Some((position, module)) => Registered::At(position, module),
+        None => {
+            // A program that loads libraries for ever would run out of mappings.
+            plans::unmap(plan);
+            Registered::Failed
+        }
+    }
 }
 
 /// Releases the lock in a child made by `fork`; another thread of the parent may have held it.

@@ -6,12 +6,13 @@
 use super::code;
 use super::discovery;
 use crate::account;
+use crate::settings;
 use crate::signal_entry::Context;
 use crate::sys;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicPtr, AtomicU64};
-use pleach_wire::coverage::BREAKPOINT;
+use pleach_wire::coverage::{BREAKPOINT, Failure};
 
 /// The loader's structure; null: it is not watched.
 static DEBUG: AtomicPtr<Debug> = AtomicPtr::new(null_mut());
@@ -19,6 +20,9 @@ static DEBUG: AtomicPtr<Debug> = AtomicPtr::new(null_mut());
 static FUNCTION: AtomicU64 = AtomicU64::new(0);
 /// Bytes to skip: those of `endbr64`; 0: the function consists of `ret`.
 static SKIPPED: AtomicU64 = AtomicU64::new(0);
+
+/// CPU time that libraries which were loaded later cost in this process.
+static COST_NS: AtomicU64 = AtomicU64::new(0);
 
 const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 const RET: u8 = 0xc3;
@@ -85,6 +89,12 @@ pub fn unwatch() {
     }
 }
 
+/// Whether a program that loads libraries for ever may be observed further. While they cost less than hits do, it may.
+fn is_affordable() -> bool {
+    let advance = settings::get().coverage_advance_ns.unwrap_or(0);
+    COST_NS.load(Relaxed) < advance / 2 || super::is_affordable()
+}
+
 /// Goes on after the breakpoint in the loader. False: it is another.
 pub fn pass(context: &mut Context, is_on: fn() -> bool) -> bool {
     let function = FUNCTION.load(Relaxed);
@@ -93,8 +103,14 @@ pub fn pass(context: &mut Context, is_on: fn() -> bool) -> bool {
     }
     if is_on() && debug().is_some_and(|debug| debug.state == CONSISTENT) {
         let before = sys::thread_cpu_ns();
-        discovery::discover(Ok(()), true);
-        account::spend_on_coverage(sys::thread_cpu_ns().saturating_sub(before));
+        let can = if is_affordable() { Ok(()) } else { Err(Failure::Budget) };
+        discovery::discover(can, true);
+        if let Err(failure) = can {
+            super::abandon(failure);
+        }
+        let cost = sys::thread_cpu_ns().saturating_sub(before);
+        COST_NS.fetch_add(cost, Relaxed);
+        account::spend_on_coverage(cost);
     }
     match SKIPPED.load(Relaxed) {
         0 => {

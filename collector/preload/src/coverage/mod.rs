@@ -181,7 +181,8 @@ pub fn tick() {
     }
     let before = sys::thread_cpu_ns();
     let now = sys::now_ns();
-    let is_due = now.saturating_sub(LAST_CHECK_NS.load(Relaxed)) > CHECK_INTERVAL_NS;
+    // While the loader is busy, code that a removal would write to may be gone.
+    let is_due = now.saturating_sub(LAST_CHECK_NS.load(Relaxed)) > CHECK_INTERVAL_NS && !loader::is_busy();
     if is_due {
         LAST_CHECK_NS.store(now, Relaxed);
         if is_traced() {

@@ -1,22 +1,25 @@
 //! The observed modules of this process.
 
+use crate::mappings;
 use crate::sys::syscall;
 use core::cell::UnsafeCell;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64};
 use pleach_wire::coverage::{Failure, Plan};
 
 const MAX_MODULES: usize = 64;
 /// No failure was noted.
 const NONE: u8 = u8::MAX;
 
-/// An executable mapping of a module, or of a module that was unloaded.
+/// An executable mapping of a module, or of a module that was unloaded, which is used again when that is loaded again.
 #[derive(Debug)]
 pub struct Module {
     start: AtomicU64,
     /// One past the last address; 0: it was unloaded.
     end: AtomicU64,
+    /// Length in bytes, of an unloaded one as well.
+    length: AtomicU64,
     /// Address of the file's first byte, if all of it were mapped there.
     base: AtomicU64,
     inode: AtomicU64,
@@ -25,9 +28,13 @@ pub struct Module {
     /// One bit for each site with an armed breakpoint.
     armed: AtomicPtr<AtomicU64>,
     failure: AtomicU8,
+    /// Whether its plan counts this process.
+    is_counted: AtomicBool,
     /// Where the image that is mapped over the module's code can be written; null: there is none, breakpoints are this
     /// process's own.
     image: AtomicPtr<u8>,
+    /// The same, of an image that is not mapped over the code now; null: there was none.
+    kept_image: AtomicPtr<u8>,
     plan: UnsafeCell<Option<Plan>>,
 }
 
@@ -38,12 +45,15 @@ static MODULES: [Module; MAX_MODULES] = [const {
     Module {
         start: AtomicU64::new(0),
         end: AtomicU64::new(0),
+        length: AtomicU64::new(0),
         base: AtomicU64::new(0),
         inode: AtomicU64::new(0),
         key: AtomicU64::new(0),
         armed: AtomicPtr::new(null_mut()),
         failure: AtomicU8::new(NONE),
+        is_counted: AtomicBool::new(false),
         image: AtomicPtr::new(null_mut()),
+        kept_image: AtomicPtr::new(null_mut()),
         plan: UnsafeCell::new(None),
     }
 }; MAX_MODULES];
@@ -87,7 +97,13 @@ impl Module {
     /// # Safety
     /// It is as long as the module's code.
     pub unsafe fn set_image(&self, writable: *mut u8) {
+        self.kept_image.store(writable, Relaxed);
         self.image.store(writable, Release);
+    }
+
+    /// Where the image of its code can be written that it had before, if it had one.
+    pub fn kept_image(&self) -> Option<*mut u8> {
+        Some(self.kept_image.load(Relaxed)).filter(|image| !image.is_null())
     }
 
     /// Whether the module's code is that of an image.
@@ -95,7 +111,8 @@ impl Module {
         !self.image.load(Relaxed).is_null()
     }
 
-    /// Says that the module's code is its own again. The writable mapping stays: a thread may be about to use it.
+    /// Says that the module's code is its own again. The writable mapping stays: a thread may be about to use it, and the
+    /// module may be loaded again.
     pub fn drop_image(&self) {
         self.image.store(null_mut(), Relaxed);
     }
@@ -136,6 +153,26 @@ impl Module {
     pub fn clear_armed(&self, site: usize) -> bool {
         self.word(site)
             .is_some_and(|word| word.fetch_and(!(1 << (site % 64)), Relaxed) >> (site % 64) & 1 != 0)
+    }
+
+    /// Counts this process for the plan, once.
+    fn count(&self) {
+        let Some(plan) = self.plan() else { return };
+        if self.is_counted.swap(true, Relaxed) {
+            return;
+        }
+        plan.head().begun.fetch_add(1, Relaxed);
+        if let Some(failure) = Failure::ALL.get(self.failure.load(Relaxed) as usize) {
+            plan.note_failure(*failure);
+        }
+    }
+
+    fn place(&self, mapped: &Mapped) {
+        self.start.store(mapped.start, Relaxed);
+        self.base.store(mapped.start.wrapping_sub(mapped.offset), Relaxed);
+        self.inode.store(mapped.inode, Relaxed);
+        self.length.store(mapped.end - mapped.start, Relaxed);
+        self.end.store(mapped.end, Release);
     }
 
     /// Notes that the module is not observed all the time; the first reason counts.
@@ -197,22 +234,42 @@ pub fn position(mapped: &Mapped) -> Option<usize> {
 /// Registers a module, and counts this process for its plan. `None`: there are too many. The caller is the only one that
 /// registers modules at the time.
 pub fn register(mapped: &Mapped, plan: Plan, key: u64) -> Option<(usize, &'static Module)> {
-    plan.head().begun.fetch_add(1, Relaxed);
     let count = COUNT.load(Relaxed) as usize;
     let Some(module) = MODULES.get(count) else {
+        plan.head().begun.fetch_add(1, Relaxed);
         plan.note_failure(Failure::Modules);
         return None;
     };
-    module.start.store(mapped.start, Relaxed);
-    module.base.store(mapped.start.wrapping_sub(mapped.offset), Relaxed);
-    module.inode.store(mapped.inode, Relaxed);
+    mappings::note_own(plan.address());
     module.key.store(key, Relaxed);
     module.armed.store(map_bits(plan.sites().len()), Relaxed);
-    // SAFETY: nobody reads it before the module is counted.
+    // SAFETY: nobody reads it before the module is in the table.
     unsafe { *module.plan.get() = Some(plan) };
-    module.end.store(mapped.end, Release);
+    module.count();
+    module.place(mapped);
     COUNT.store(count as u32 + 1, Release);
     Some((count, module))
+}
+
+/// Registers a module that was unloaded, with the plan that it had. `None`: it was not. The caller is the only one that
+/// registers modules at the time.
+pub fn register_again(mapped: &Mapped, key: u64) -> Option<(usize, &'static Module)> {
+    let is_it = |module: &Module| {
+        !module.is_loaded()
+            && module.key.load(Relaxed) == key
+            && module.length.load(Relaxed) == mapped.end - mapped.start
+            && module.start.load(Relaxed).wrapping_sub(module.base()) == mapped.offset
+    };
+    let (position, module) = all().iter().enumerate().find(|(_, module)| is_it(module))?;
+    for site in (0..module.plan()?.sites().len()).step_by(64) {
+        if let Some(word) = module.word(site) {
+            word.store(0, Relaxed);
+        }
+    }
+    mappings::move_replaced(module.start.load(Relaxed), mapped.start, mapped.inode);
+    module.count();
+    module.place(mapped);
+    Some((position, module))
 }
 
 /// Forgets the modules that are no longer mapped. `seen`: one bit for each that is.
@@ -244,19 +301,18 @@ fn map_bits(bits: usize) -> *mut AtomicU64 {
 /// Counts the modules of a child made by `fork`.
 #[inline(always)]
 pub fn begin_child() {
-    for module in all().iter().filter(|module| module.is_loaded()) {
-        let Some(plan) = module.plan() else { continue };
-        plan.head().begun.fetch_add(1, Relaxed);
-        let failure = module.failure.load(Relaxed);
-        if let Some(failure) = Failure::ALL.get(failure as usize) {
-            plan.note_failure(*failure);
+    for module in all() {
+        module.is_counted.store(false, Relaxed);
+        if module.is_loaded() {
+            module.count();
         }
     }
 }
 
 /// Notes for all modules that none of their code was left midway. `by`: 1, or its negative to undo that.
 pub fn note_completed(by: u64) {
-    for plan in all().iter().filter_map(Module::plan) {
+    let counted = all().iter().filter(|module| module.is_counted.load(Relaxed));
+    for plan in counted.filter_map(Module::plan) {
         plan.head().completed.fetch_add(by, Relaxed);
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::account;
 use crate::descriptors;
-use crate::mappings;
 use crate::sys::{self, syscall};
 use core::ffi::CStr;
 use core::sync::atomic::AtomicI32;
@@ -173,6 +172,12 @@ fn request(path: &[u8], inode: u64) -> bool {
     }
 }
 
+/// Unmaps a plan that nobody else knows.
+pub fn unmap(plan: Plan) {
+    // SAFETY: Kernel: the mapping is ours, and by the caller nobody uses it.
+    unsafe { syscall!(libc::SYS_munmap, plan.address(), plan.size()) };
+}
+
 fn map(fd: i32) -> Answer {
     let Some(size) = sys::file_size(fd) else {
         return Answer::Late;
@@ -188,10 +193,7 @@ fn map(fd: i32) -> Answer {
     }
     // SAFETY: the recorder does not shrink the file, and the mapping stays for good.
     match unsafe { Plan::from_mapping(base as *mut u8, size) } {
-        Some(plan) => {
-            mappings::note_own(base as u64);
-            Answer::Plan(plan)
-        }
+        Some(plan) => Answer::Plan(plan),
         None => {
             // SAFETY: Kernel: the mapping is ours, and nobody knows it.
             unsafe { syscall!(libc::SYS_munmap, base, size) };
