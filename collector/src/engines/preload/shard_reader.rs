@@ -7,7 +7,7 @@
 //! shards whenever [`UNREAD_THRESHOLD`] bytes are waiting, and punches holes for the blocks that it has read. The
 //! following is bounded, however long the command runs:
 //!
-//! - the disk: [`UNREAD_THRESHOLD`] bytes, the samples of a [`POLL_INTERVAL`], and a few blocks for each process;
+//! - the disk: [`UNREAD_THRESHOLD`] bytes, the samples of a [`MAX_POLL_INTERVAL`], and a few blocks for each process;
 //! - memory: see [`Store`], and [`CHUNK`] bytes;
 //! - the loss when a process is killed: the frame that it was writing, as without a limit.
 //!
@@ -31,12 +31,15 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Unread bytes of shards at which they are read. A smaller limit takes precedence.
 const UNREAD_THRESHOLD: u64 = 4 << 20;
-/// Polling interval.
+/// Polling interval; the longest one, where it takes long to look at the shards of many processes.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
+const MAX_POLL_INTERVAL: Duration = Duration::from_secs(10);
+/// A poll is followed by a pause of so many times its duration.
+const PAUSES_PER_POLL: u32 = 20;
 /// Bytes of a read; more than the longest frame.
 const CHUNK: usize = 4 << 20;
 /// Maximum size of the frame that identifies the process, at the beginning of a shard.
@@ -112,10 +115,13 @@ impl ShardReader {
             None => run(),
             Some(threshold) => std::thread::scope(|scope| {
                 let reader = scope.spawn(|| {
+                    let mut pause = POLL_INTERVAL;
                     while !ended.load(Ordering::Acquire) {
-                        std::thread::park_timeout(POLL_INTERVAL);
+                        std::thread::park_timeout(pause);
+                        let start = Instant::now();
                         // Errors are reported by the last read, if they persist.
                         let _ = self.read_some(directory, threshold, &mut conversion);
+                        pause = (start.elapsed() * PAUSES_PER_POLL).clamp(POLL_INTERVAL, MAX_POLL_INTERVAL);
                     }
                 });
                 let result = run();
