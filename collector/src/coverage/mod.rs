@@ -31,6 +31,8 @@ pub(crate) struct Unseen {
     pub loader_not_watched: bool,
     /// Any of its modules.
     pub modules: bool,
+    /// Any of its modules, because it ran in valgrind.
+    pub in_valgrind: bool,
 }
 
 /// The plans of a recording, for all its runs.

@@ -39,7 +39,8 @@ pub(super) fn of_plan(plan: &ModulePlan, module: ModuleId, unseen: Unseen, end: 
         .map(|failure| (failure, head.failures[failure as usize].load(Relaxed)))
         .filter(|(_, count)| *count > 0)
         .collect();
-    let is_observed = failures.is_empty() && !unseen.modules && (*is_program || !unseen.libraries);
+    let is_seen = !unseen.modules && !unseen.in_valgrind;
+    let is_observed = failures.is_empty() && is_seen && (*is_program || !unseen.libraries);
     let count = shared.sites().len();
     let noted = Noted {
         hits: shared.hits().iter().map(|hits| hits.load(Relaxed)).collect(),

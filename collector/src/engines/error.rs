@@ -70,7 +70,9 @@ pub enum RecordError {
     #[error("{} is not the directory of a recording: `pleach record --env` makes one", .0.display())]
     NoRecording(PathBuf),
     /// The program ran, but the sampler in it did not.
-    #[error("{command} ran ({status}) but was not sampled: the dynamic loader did not load {preload}")]
+    #[error(
+        "{command} ran ({status}) but was not sampled: the dynamic loader did not load {preload}, or it ran in valgrind"
+    )]
     NotSampled {
         /// The command.
         command: String,

@@ -103,6 +103,14 @@ pub fn begin(directory: &[u8], settings: &StartSettings, pid: i32) -> Decision {
     Decision::new(page, kind, settings, sys::now_ns, seed)
 }
 
+/// Notes that this process runs in valgrind, where none of what it executes is known. Call in place of [`begin`].
+pub fn note_valgrind(directory: &[u8]) {
+    let Some(page) = map(directory) else { return };
+    page.in_valgrind.fetch_add(1, Relaxed);
+    // SAFETY: nobody else knows the mapping.
+    unsafe { sys::unmap(from_ref(page) as usize, account::SIZE) };
+}
+
 /// Adds to the CPU time of the stub.
 pub fn spend(ns: u64) {
     OWN_NS.fetch_add(ns, Relaxed);

@@ -85,6 +85,10 @@ unsafe extern "C" fn start(_: c_int, _: *const *const c_char, environment: *cons
     };
     let before = sys::thread_cpu_ns();
     let start_settings = StartSettings::from_text(settings);
+    if process::is_in_valgrind() {
+        account::note_valgrind(directory);
+        return;
+    }
     // A filter of the program may not allow our system calls.
     if sys::seccomp_filters() > start_settings.seccomp_filters {
         return;

@@ -18,7 +18,7 @@ pub const FILE: &core::ffi::CStr = c"account";
 /// Size of the file.
 pub const SIZE: usize = 8192;
 /// First word of the page: its layout. A process ignores a page of another layout.
-pub const LAYOUT: u64 = 0x3750_4343_4148_4c50;
+pub const LAYOUT: u64 = 0x3850_4343_4148_4c50;
 
 /// Number of kinds of processes; a hash of the executable's name selects one.
 const KINDS: usize = 64;
@@ -139,6 +139,8 @@ pub struct Account {
     /// The first of them: its id, and the name of its thread, with zeros after it.
     confined_id: AtomicU64,
     confined_name: [AtomicU64; 2],
+    /// Processes in valgrind, which are not sampled.
+    pub in_valgrind: AtomicU64,
     kinds: [Kind; KINDS],
     handovers: [Handover; HANDOVERS],
     /// Keys of modules that have nothing to observe ([`crate::coverage::key`]); 0: none.
@@ -177,6 +179,7 @@ impl Default for Account {
             confined: AtomicU64::default(),
             confined_id: AtomicU64::default(),
             confined_name: core::array::from_fn(|_| AtomicU64::default()),
+            in_valgrind: AtomicU64::default(),
             kinds: core::array::from_fn(|_| Kind::default()),
             handovers: core::array::from_fn(|_| Handover::default()),
             nothing_to_observe: core::array::from_fn(|_| AtomicU64::default()),

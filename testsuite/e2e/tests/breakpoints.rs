@@ -82,6 +82,42 @@ fn libraries_are_unloaded_while_breakpoints_are_set_again() {
     }
 }
 
+/// Valgrind would take the sampler for a part of the program, and report what it does not know there.
+#[test]
+fn what_runs_in_valgrind_is_left_alone() {
+    if !has_program("valgrind") {
+        skip("valgrind");
+        return;
+    }
+    let built = build();
+    let out = built.program.with_extension("pleach");
+    let script = built.program.with_extension("sh");
+    let (program, library) = (built.program.display(), built.library.display());
+    std::fs::write(
+        &script,
+        format!("{program} {library} > /dev/null\nexec valgrind -q --error-exitcode=9 sh -c 'exit 5'\n"),
+    )
+    .expect("written");
+    let done = output(
+        Command::new(pleach())
+            .args(["record", "--overhead", "100%", "-o"])
+            .arg(&out)
+            .args(["--", "sh"])
+            .arg(&script),
+    );
+    let text = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(5), "{text}");
+    assert!(text.contains("a process ran in valgrind"), "{text}");
+    let profile = read(&out);
+    assert!(
+        profile
+            .functions
+            .iter()
+            .flat_map(|f| &f.coverage)
+            .all(|&state| state != Covered::NotExecuted)
+    );
+}
+
 /// More often than modules can be watched: one that is loaded again is not another.
 #[test]
 fn a_library_is_loaded_again_and_again() {

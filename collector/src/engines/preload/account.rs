@@ -123,6 +123,11 @@ impl RunAccount {
         self.account().unobserved().collect()
     }
 
+    /// Processes in valgrind.
+    pub(crate) fn in_valgrind(&self) -> u64 {
+        self.account().in_valgrind.load(Relaxed)
+    }
+
     /// The processes that confined themselves.
     pub(crate) fn confined(&self) -> Option<Confined> {
         let (process, name) = self.account().first_confined()?;

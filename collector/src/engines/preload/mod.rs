@@ -187,6 +187,7 @@ impl Session for PreloadSession<'_> {
         self.unseen.libraries |= account.may_load_unobserved();
         self.unseen.loader_not_watched |= account.is_loader_not_watched();
         self.unseen.modules |= account.has_unknown_modules();
+        self.unseen.in_valgrind |= account.in_valgrind() > 0;
         // The first process of the first run has a shard; others may have been left out.
         let is_sampled = shards > 0 || (before.is_some() && account.has_begun());
         self.account = Some(account);
@@ -219,6 +220,9 @@ impl Session for PreloadSession<'_> {
         let unseen = self.unseen;
         let totals = self.account.as_ref().map(RunAccount::totals).unwrap_or_default();
         let mut remarks = Vec::from_iter(note);
+        remarks.extend(note_on_valgrind(
+            self.account.as_ref().map_or(0, RunAccount::in_valgrind),
+        ));
         remarks.extend(self.running.note());
         remarks.extend(note_on_losses(self.account.as_ref().map_or(0, RunAccount::unwritten)));
         if let Some(coverage) = self.coverage {
@@ -257,6 +261,19 @@ fn note_on_confinement(confined: &Confined) -> String {
          ended there. Record it without its sandbox",
         confined.name, confined.process,
     )
+}
+
+/// A note for the user on processes that are not sampled.
+fn note_on_valgrind(processes: u64) -> Option<String> {
+    let (processes, blocks) = match processes {
+        0 => return None,
+        1 => ("a process".to_owned(), "what it"),
+        more => (format!("{more} processes"), "what they"),
+    };
+    Some(format!(
+        "{processes} ran in valgrind and had no samples: {blocks} executed is not known. Record it \
+         without valgrind"
+    ))
 }
 
 /// A note for the user where the sampler could not store what it saw.
