@@ -33,3 +33,4 @@ pub mod verify;
 pub mod watch;
 
 pub use pleach_wire::threads;
+pub use signals::survive_file_size_limit;

@@ -119,6 +119,22 @@ impl Drop for Handlers {
     }
 }
 
+/// Makes writes beyond the limit on the size of files (`ulimit -f`) fail, as on a full disk, where the signal would end
+/// this process. A command that it starts does not inherit that.
+pub fn survive_file_size_limit() {
+    extern "C" fn pass(_: libc::c_int) {}
+    // SAFETY: plain structures, and a handler that does nothing.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(libc::SIGXFSZ, std::ptr::null(), &mut action);
+        if action.sa_sigaction == libc::SIG_DFL {
+            action.sa_sigaction = pass as *const () as usize;
+            action.sa_flags = libc::SA_RESTART;
+            libc::sigaction(libc::SIGXFSZ, &action, std::ptr::null_mut());
+        }
+    }
+}
+
 /// Forwards signals to a command while this lives.
 pub(crate) struct Forwarding {
     slot: Option<usize>,

@@ -54,6 +54,7 @@ enum Command {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     cli.terminal.apply();
+    pleach_collector::survive_file_size_limit();
     let done = match cli.command {
         Command::Flags(args) => commands::flags::run(&args),
         Command::Cargo(args) => commands::cargo::run(&args),

@@ -1,7 +1,7 @@
 //! One-shot breakpoints: the program behaves as without them, and what they prove agrees with exact counts.
 
 use crate::support::*;
-use pleach_facilities::skip;
+use pleach_facilities::{has_program, skip};
 use pleach_profile::file::ProfileFile;
 use pleach_profile::{Covered, FunctionProfile, Profile};
 use std::collections::BTreeMap;

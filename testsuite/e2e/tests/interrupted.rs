@@ -95,3 +95,24 @@ fn a_signal_while_the_recording_is_prepared_ends_it() {
         assert_eq!(left, 0, "moment {moment}, signal {signal}: temporary folders");
     }
 }
+
+/// The limit ends neither the recorder nor the program, which would not reach it alone.
+#[test]
+fn a_limit_on_the_size_of_files_is_survived() {
+    let dir = scratch();
+    let binary = dir.path().join("windows");
+    compile(&binary, &flags(&["annotate"]), &[program("windows.c")]);
+    let plain = stdout(&mut Command::new(&binary));
+    for kilobytes in ["1", "8", "16"] {
+        let script = format!("ulimit -f {kilobytes}; exec \"$0\" record --overhead 20% -o \"$1\" -- \"$2\"");
+        let mut record = Command::new("bash");
+        record.args(["-c", &script]).arg(pleach());
+        let done = output(record.arg(dir.path().join("out.pleach")).arg(&binary));
+        let text = String::from_utf8_lossy(&done.stderr);
+        // Where even the recorder's files do not fit, the program is not run.
+        let is_refused = done.status.code() == Some(1) && text.contains("File too large");
+        let has_run = String::from_utf8_lossy(&done.stdout) == plain && done.status.code().is_some();
+        assert!(is_refused || has_run, "{kilobytes}: {}, {text}", done.status);
+        assert!(has_run || kilobytes == "1", "{kilobytes}: {text}");
+    }
+}

@@ -48,21 +48,11 @@ impl Mapped {
             // SAFETY: the libraries' constructors do nothing without their variables; nothing of them is used.
             unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) }
         };
-        // SAFETY: new mappings, the second of a new file of the right size, whose descriptor is closed again.
-        let memory = unsafe {
-            let map = |flags, fd| {
-                let protection = libc::PROT_READ | libc::PROT_WRITE;
-                libc::mmap(std::ptr::null_mut(), PAGES * PAGE, protection, flags, fd, 0)
-            };
-            let file = libc::memfd_create(c"account".as_ptr(), libc::MFD_CLOEXEC);
-            libc::ftruncate(file, (PAGES * PAGE) as libc::off_t);
-            let memory = [
-                map(libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1),
-                map(libc::MAP_SHARED, file),
-            ];
-            libc::close(file);
-            memory
-        };
+        let memory = [libc::MAP_PRIVATE, libc::MAP_SHARED].map(|kind| {
+            let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, kind | libc::MAP_ANONYMOUS);
+            // SAFETY: a new mapping.
+            unsafe { libc::mmap(std::ptr::null_mut(), PAGES * PAGE, protection, flags, -1, 0) }
+        });
         let libraries = [open(stub), open(sampler)];
         let code = if libraries.contains(&std::ptr::null_mut()) {
             std::ptr::null()
