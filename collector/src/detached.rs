@@ -96,6 +96,12 @@ fn sign_for(folder: &Path, engine: Engine, recorder: u32) -> std::io::Result<()>
     fs::write(folder.join(SIGNATURE), format!("{} {recorder}\n", engine.name()))
 }
 
+/// Whether a folder is marked. The mark is empty where the recorder was killed while it wrote it, before the command
+/// began.
+fn is_signed(folder: &Path) -> bool {
+    fs::metadata(folder.join(SIGNATURE)).is_ok_and(|mark| mark.len() > 0)
+}
+
 /// The engine of a recording, and its recorder.
 fn signature(folder: &Path) -> std::io::Result<(Engine, u32)> {
     let text = fs::read_to_string(folder.join(SIGNATURE))?;
@@ -216,7 +222,7 @@ pub fn left_over(temporary: &Path) -> Vec<PathBuf> {
 pub fn delete_remains(temporary: &Path) -> std::io::Result<()> {
     for (_, folder) in own_folders(temporary) {
         let recorder = folder.file_name().and_then(recorder_of);
-        if recorder.is_some_and(is_dead) && !folder.join(SIGNATURE).exists() {
+        if recorder.is_some_and(is_dead) && !is_signed(&folder) {
             fs::remove_dir_all(folder)?;
         }
     }
@@ -302,6 +308,21 @@ mod tests {
         assert!(refused(true));
         drop(both);
         assert!(!refused(true));
+    }
+
+    #[test]
+    fn what_never_began_is_deleted() {
+        let temporary = tempfile::tempdir().unwrap();
+        let dead = i32::MAX as u32;
+        let of = |name: &str| temporary.path().join(format!("{PREFIX}{dead}-{name}"));
+        for name in ["begun", "empty", "unsigned"] {
+            fs::create_dir(of(name)).unwrap();
+        }
+        sign_for(&of("begun"), Engine::RunAhead, dead).unwrap();
+        fs::write(of("empty").join(SIGNATURE), "").unwrap();
+        delete_remains(temporary.path()).unwrap();
+        assert_eq!(left_over(temporary.path()), [of("begun")]);
+        assert!(!of("empty").exists() && !of("unsigned").exists());
     }
 
     #[test]
