@@ -10,7 +10,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// One recording at a time: its handlers of faults are the process's.
@@ -42,6 +42,7 @@ fn compare_fixture(name: &str, flags: &[&str], arguments: &[&str]) -> common::Ru
 
 #[test]
 fn programs_do_what_they_do_otherwise() {
+    let _turn = turn();
     let more: [(&str, &[&str]); 4] = [
         ("storm", &[]),
         ("spin", &[]),
@@ -89,18 +90,21 @@ fn the_command_has_no_other_signals_blocked() {
     compare(1.0, &command, &OUTSIDE);
 }
 
+/// Held by tests of programs with many threads: where hundreds of those run, a stopped thread waits until the turn of the
+/// recorder comes, which counts as its time.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[test]
 fn threads_that_wait_cost_little() {
+    let _turn = turn();
     let directory = tempfile::tempdir().unwrap();
     let program = fixture(directory.path(), "waiting", &[]);
     // Attaching to 500 threads costs some 40 ms once, on a loaded machine 300: the program works long enough for that.
-    // Where hundreds of other threads run at the same time, a thread may be stopped until the recorder's turn comes.
-    let overheads = (0..3).map(|_| compare(0.01, &[program.as_os_str()], &OUTSIDE).stats.overhead);
-    let mut seen = Vec::new();
-    let is_low = overheads
-        .inspect(|&overhead| seen.push(overhead))
-        .any(|overhead| overhead < 0.05);
-    assert!(is_low, "{seen:?}");
+    let run = compare(0.01, &[program.as_os_str()], &OUTSIDE);
+    assert!(run.stats.overhead < 0.05, "{:?}", run.stats);
 }
 
 #[test]

@@ -271,7 +271,7 @@ fn note_on_valgrind(processes: u64) -> Option<String> {
         more => (format!("{more} processes"), "what they"),
     };
     Some(format!(
-        "{processes} ran in valgrind and had no samples: {blocks} executed is not known. Record it \
+        "{processes} ran in valgrind and had no samples: {blocks} executed is not known. Record \
          without valgrind"
     ))
 }
