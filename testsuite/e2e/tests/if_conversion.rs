@@ -1,6 +1,8 @@
 //! If-conversion of unpredictable branches around memory accesses, and the same program behaviour.
 
 use crate::support::*;
+use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 
 const SOURCE: &str = "if_conversion.c";
@@ -110,6 +112,42 @@ fn sanitizers_see_every_access() {
         let out = output(Command::new(&checked).arg("1000"));
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     }
+}
+
+/// C11, 5.1.2.4: a compiler adds no access to memory that another thread may write.
+#[test]
+fn no_race_is_added() {
+    const OWNERS: &str = "owners.c";
+    let dir = scratch();
+    let profile = recorded(OWNERS, dir.path());
+    let mut clang = clang();
+    clang.args(["-O2", "-S", "-emit-llvm", "-o", "-"]);
+    let ir = stdout(clang.args(with(&profile, &[])).arg(program(OWNERS)));
+    for function in ["adds", "reads", "either", "differs"] {
+        assert_eq!(branches(&ir, function), 0, "{}", text(&ir, function));
+    }
+    // Functions that are compiled for the sanitizer have no such branches replaced: it gets the finished code.
+    let finished = dir.path().join("finished.ll");
+    let checked = |line: &str| match line.starts_with("attributes #") {
+        true => line.replacen('{', "{ sanitize_thread", 1),
+        false => line.to_owned(),
+    };
+    let lines: Vec<_> = ir.lines().map(checked).collect();
+    fs::write(&finished, lines.join("\n")).expect("a file");
+    let races = |name: &str, flag: &str, source: PathBuf| {
+        let binary = dir.path().join(name);
+        compile(
+            &binary,
+            &["-O0", "-w", "-fsanitize=thread", "-pthread", flag],
+            &[source],
+        );
+        let out = output(Command::new(&binary).arg("20000"));
+        String::from_utf8_lossy(&out.stderr).into_owned()
+    };
+    assert_eq!(races("guided", "-g0", finished), "");
+    // It would see one.
+    let added = races("added", "-DEVERY_CELL", program(OWNERS));
+    assert!(added.contains("WARNING: ThreadSanitizer: data race"), "{added}");
 }
 
 /// Code generation would make branches of weighted selects, and test joined conditions twice.
