@@ -1,5 +1,7 @@
 //! Maliciously malformed ELF files, and paths that are no regular files.
 
+#![allow(unsafe_code, reason = "system calls")]
+
 use pleach_annotate::binary::Binary;
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;

@@ -5,6 +5,8 @@
 //! ([`pleach_wire::account`]), and [`SIGNATURE`]. Breakpoints need a recorder, so there are none. What a profile has can
 //! be taken out of it ([`rotation`]).
 
+#![allow(unsafe_code, reason = "system calls")]
+
 mod rotation;
 
 use crate::engines::error::{RecordError, io};

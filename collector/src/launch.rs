@@ -1,5 +1,7 @@
 //! Examines a command before it is run: programs that cannot be sampled are refused with a reason.
 
+#![allow(unsafe_code, reason = "system calls")]
+
 use object::Endianness;
 use object::elf;
 use object::read::elf::{FileHeader, ProgramHeader};

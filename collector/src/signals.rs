@@ -4,6 +4,8 @@
 //! SIGTERM and SIGHUP reach only the recorder, which forwards them. While no command runs, a second signal ends the
 //! recorder.
 
+#![allow(unsafe_code, reason = "system calls")]
+
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 

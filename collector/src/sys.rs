@@ -1,5 +1,7 @@
 //! Clocks of the recorder.
 
+#![allow(unsafe_code, reason = "system calls")]
+
 /// `CLOCK_MONOTONIC` in nanoseconds, the clock that all bursts use.
 pub(crate) fn monotonic_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -1,6 +1,8 @@
 //! Signals to the recorder while it reads events: it leaves SIGINT to the command, passes SIGTERM on, and keeps the
 //! samples. This test has its own process because it sends the signals to it.
 
+#![allow(unsafe_code, reason = "system calls")]
+
 use pleach_collector::engines::lbr::facts::Facts;
 use pleach_collector::engines::lbr::open::Opened;
 use pleach_collector::engines::lbr::plan::Plan;

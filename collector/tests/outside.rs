@@ -1,5 +1,7 @@
 //! Samples from outside, by `ptrace`.
 
+#![allow(unsafe_code, reason = "system calls")]
+
 mod common;
 
 use common::{check, compare, fixture};

@@ -4,6 +4,8 @@
 //! The shared object leaves every LLVM symbol undefined; the process that loads it (clang, opt or lld) supplies them,
 //! so that there is one LLVM in the process. Decisions are made in `pleach-feedback`; here they are only applied.
 
+#![allow(unsafe_code, reason = "LLVM and the plugin's C++ half are called")]
+
 mod annotate;
 mod decisions;
 mod error;

@@ -72,6 +72,10 @@
 //! - Where ticks come from a timer, they can interrupt system calls that are never restarted.
 //! - Code that moves the thread pointer (`arch_prctl`, `wrfsbase`) must not be interrupted by a tick.
 
+#![allow(
+    unsafe_code,
+    reason = "it runs within the profiled program, in signal handlers, without the standard library"
+)]
 // Nobody links with this library: its documentation is for those who read its source.
 #![allow(rustdoc::private_intra_doc_links)]
 

@@ -58,6 +58,8 @@
 //! Two inaccuracies remain: stores to read-only memory do not fault, and stores of other threads during the burst may
 //! be seen too early or not at all.
 
+#![allow(unsafe_code, reason = "it executes another program's instructions on its memory")]
+
 mod access;
 mod alu;
 mod blocks;

@@ -4,6 +4,11 @@
 //! `SHADOW_FORMS_ALL=1`: more instructions of each form, more libraries, more runs. `SHADOW_FORMS=FILE`: a list of all
 //! forms and what became of them.
 
+#![allow(
+    unsafe_code,
+    reason = "instructions are executed in mapped memory, by the engine and by the processor"
+)]
+
 #[path = "shadow_forms/forms.rs"]
 mod forms;
 #[path = "shadow_forms/native.rs"]

@@ -1,6 +1,11 @@
 //! Shadow execution against the processor: a burst runs ahead, then the trap flag leads the program over the same
 //! stretch. Branches, registers, flags and vectors have to agree.
 
+#![allow(
+    unsafe_code,
+    reason = "instructions are executed in mapped memory, by the engine and by the processor"
+)]
+
 use core::ffi::{c_char, c_int, c_void};
 use core::fmt::Write;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};

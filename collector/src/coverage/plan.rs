@@ -1,5 +1,7 @@
 //! A module's plan: its sites, and the hashes of the pages that they lie in.
 
+#![allow(unsafe_code, reason = "files and rings are mapped")]
+
 use memmap2::MmapMut;
 use pleach_annotate::binary::Binary;
 use pleach_annotate::breakpoint_sites::{BreakpointSites, Refused};

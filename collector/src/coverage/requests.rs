@@ -1,5 +1,7 @@
 //! Requests of processes for plans, through a pipe.
 
+#![allow(unsafe_code, reason = "system calls")]
+
 use super::plan::ModulePlan;
 use pleach_wire::coverage::{REQUESTS, key};
 use std::collections::HashMap;

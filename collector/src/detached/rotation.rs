@@ -5,6 +5,8 @@
 //! collector that is killed leaves nothing that would be counted again; but it is written after the profile, so one
 //! that is killed between the two has taken nothing.
 
+#![allow(unsafe_code, reason = "system calls")]
+
 use super::SIGNATURE;
 use crate::convert::Taken;
 use crate::engines::error::{RecordError, io};

@@ -4,6 +4,8 @@
 //! and mappings with the same code as the converter of live recordings. [`export`] writes perf.data; [`live`] feeds
 //! records of the running kernel to the same session.
 
+#![allow(unsafe_code, reason = "files and rings are mapped")]
+
 pub(crate) mod attr;
 mod branches;
 mod container;

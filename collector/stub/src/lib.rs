@@ -26,6 +26,10 @@
 //!   keeps none of them.
 //! - **Forward**: an interposed function passes its caller's arguments on to a function with the same contract.
 
+#![allow(
+    unsafe_code,
+    reason = "it runs within every process of the command, without the standard library"
+)]
 // Nobody links with this library: its documentation is for those who read its source.
 #![allow(rustdoc::private_intra_doc_links)]
 

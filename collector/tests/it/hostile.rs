@@ -1,6 +1,8 @@
 //! Run-ahead on programs that are hostile to whoever shares a process with them. What `run_ahead` covers already is not
 //! repeated here: signals by timer, masks, SIGTRAP, descriptors, filters by one thread, many threads at a time.
 
+#![allow(unsafe_code, reason = "system calls")]
+
 use crate::common::{built, check, compare, compare_fixture, fixture, sampler};
 use pleach_collector::vector::VectorSet;
 use pleach_facilities::{DEADLINE, output_within, skip, spawn_within};

@@ -1,5 +1,7 @@
 //! Shards, vectors and recordings that were made to do harm: they cost neither endless time nor memory.
 
+#![allow(unsafe_code, reason = "system calls")]
+
 use pleach_collector::convert::convert;
 use pleach_collector::perf::export::{ExportOptions, perf_data, stacks};
 use pleach_collector::perf::import_bytes;

@@ -1,5 +1,7 @@
 //! Processes that load no sampler: the stub is small, counts them, and leaves them as they are.
 
+#![allow(unsafe_code, reason = "bytes of an account are read")]
+
 use crate::common::{FIXTURES, fixture, sampler};
 use object::read::elf::{Dyn, ElfFile64, FileHeader};
 use object::{Endianness, Object, ObjectSection, elf};

@@ -1,5 +1,7 @@
 //! Records programs that do everything a sampler could trip over.
 
+#![allow(unsafe_code, reason = "system calls")]
+
 use crate::common::{self, check, compare, compare_fixture, engine, fixture, options, record};
 use pleach_collector::launch::LaunchError;
 use pleach_collector::record::{RecordError, RecordOptions, Repeat};

@@ -13,6 +13,8 @@
 //!
 //! Nothing here allocates or panics: it runs in signal handlers.
 
+#![allow(unsafe_code, reason = "a plan is mapped by the processes of a recording")]
+
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};

@@ -5,6 +5,8 @@
 //! allocates, panics or formats: any of these would link much of the standard library into the stub. So would calls of
 //! functions that are compiled elsewhere, which might panic, hence `#[inline]`.
 
+#![allow(unsafe_code, reason = "the stub and the sampler call each other by pointers")]
+
 use crate::account::{Account, Kind};
 use crate::interposed;
 use crate::random::Random;

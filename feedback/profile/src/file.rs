@@ -5,6 +5,8 @@
 //! blocks. Whether the counts fit a graph is known by its hash: [`ProfileFile::lookup`] returns counts only for the
 //! same graph.
 
+#![allow(unsafe_code, reason = "files and rings are mapped")]
+
 use super::data::{FunctionProfile, Profile, Provenance};
 use super::error::{ProfileError, foreign};
 use super::events::{self, EventProfile};

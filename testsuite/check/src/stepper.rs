@@ -1,5 +1,7 @@
 //! A process whose only thread is run one instruction at a time.
 
+#![allow(unsafe_code, reason = "system calls")]
+
 use anyhow::{Context, Result, bail, ensure};
 use std::fs::File;
 use std::io;

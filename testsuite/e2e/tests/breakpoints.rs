@@ -1,5 +1,7 @@
 //! One-shot breakpoints: the program behaves as without them, and what they prove agrees with exact counts.
 
+#![allow(unsafe_code, reason = "system calls")]
+
 use crate::support::*;
 use pleach_facilities::{has_program, skip};
 use pleach_profile::file::ProfileFile;

@@ -1,5 +1,7 @@
 //! The user interrupts a recording of many short runs: what was recorded is kept. Or before the first run: it ends.
 
+#![allow(unsafe_code, reason = "system calls")]
+
 use crate::support::*;
 use pleach_facilities::DEADLINE;
 use std::io::{BufRead, BufReader};

@@ -1,5 +1,7 @@
 //! `record --pid`, and static programs: sampling from outside.
 
+#![allow(unsafe_code, reason = "system calls")]
+
 use crate::detached::program_of_seconds;
 use crate::support::*;
 use pleach_facilities::DEADLINE;

@@ -1,6 +1,8 @@
 //! Load-value profiles: shadow execution reports the values that the program loads, and compression keeps their
 //! distribution approximately.
 
+#![allow(unsafe_code, reason = "system calls")]
+
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use pleach_collector::stream::{Generator, Periodic, Sampler, Split, Start};

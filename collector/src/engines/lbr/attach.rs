@@ -4,6 +4,8 @@
 //! inherits the events, except what a thread creates while its process's threads are being listed. The kernel reports
 //! new mappings; those of before are read from `/proc/PID/maps`.
 
+#![allow(unsafe_code, reason = "system calls")]
+
 use super::attr::Scope;
 use super::diagnose::Refusal;
 use super::run::LbrSession;

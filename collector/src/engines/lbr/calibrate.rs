@@ -1,5 +1,7 @@
 //! Measures the cost of a sample in the kernel: runs the same work with and without sampling.
 
+#![allow(unsafe_code, reason = "system calls")]
+
 use super::attr::Scope;
 use super::plan::{Plan, Target};
 use super::sys::Event;

@@ -1,5 +1,7 @@
 //! Reads the buffers of a recording, and controls its budget, until it ends.
 
+#![allow(unsafe_code, reason = "system calls")]
+
 use super::control::{Controller, Seen};
 use super::open::Opened;
 use super::record_reader::RecordReader;

@@ -1,5 +1,7 @@
 //! Spawns a command stopped before `execve`, so that events can be opened on its process.
 
+#![allow(unsafe_code, reason = "system calls")]
+
 use std::io::{Error, ErrorKind, PipeReader, PipeWriter, Read, Result, Write, pipe};
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;

@@ -1,5 +1,7 @@
 //! The system calls of perf events.
 
+#![allow(unsafe_code, reason = "system calls")]
+
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 const ENABLE: u64 = 0x2400;

@@ -1,5 +1,7 @@
 //! The recorder's side of the account that the processes of a run share ([`pleach_wire::account`]).
 
+#![allow(unsafe_code, reason = "files and rings are mapped")]
+
 use crate::stats::{Confined, Unsampled};
 use pleach_wire::account::{Account, FILE, SIZE, Totals, time};
 use std::ffi::OsStr;

@@ -3,6 +3,8 @@
 //! A sampled process needs these figures before its first burst. Measuring them in each process would cost a
 //! millisecond per process.
 
+#![allow(unsafe_code, reason = "system calls")]
+
 mod fork;
 mod handled;
 mod tick;

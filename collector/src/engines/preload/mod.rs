@@ -5,6 +5,8 @@
 //! of the command writes a shard; [`shard_reader`] reads the shards, also while the command runs. Through the page of
 //! [`account`], all processes share the budget.
 
+#![allow(unsafe_code, reason = "system calls")]
+
 pub(crate) mod account;
 pub mod calibrate;
 mod running;

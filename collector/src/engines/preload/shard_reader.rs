@@ -15,6 +15,8 @@
 //! cannot punch holes, the disk is not bounded ([`ShardReader::unreclaimed`]). If the recorder is killed, the recording
 //! is lost, as without a limit.
 
+#![allow(unsafe_code, reason = "system calls")]
+
 use crate::convergence::Convergence;
 use crate::convert::{Conversion, Found, Taken};
 use crate::store::Store;

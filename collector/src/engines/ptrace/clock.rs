@@ -1,5 +1,7 @@
 //! CPU clocks of other processes, and ticks when they have advanced.
 
+#![allow(unsafe_code, reason = "system calls")]
+
 use std::io::Error;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 

@@ -1,5 +1,7 @@
 //! Faults of instructions that the processor runs for the shadow, in the recorder.
 
+#![allow(unsafe_code, reason = "system calls")]
+
 use pleach_shadow::{Engine, recover};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};

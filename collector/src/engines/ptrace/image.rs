@@ -1,5 +1,7 @@
 //! A sampled process image, and its shard.
 
+#![allow(unsafe_code, reason = "system calls")]
+
 use super::clock::{CpuClock, CpuTimer, Ticks};
 use super::tracer::{gone, stat_of_program, system_error};
 use crate::engines::lbr::sys::process_end;

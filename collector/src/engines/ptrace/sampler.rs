@@ -1,5 +1,7 @@
 //! Ticks of the sampled processes, and the bursts at them.
 
+#![allow(unsafe_code, reason = "system calls")]
+
 use super::clock::Ticks;
 use super::faults::GuardedEngine;
 use super::image::{BurstRecord, ProcessImage};

@@ -6,6 +6,8 @@
 //! Whatever is traced has to be released, or waited for if it ended while it was traced: its process would not end
 //! otherwise. What cannot be released at once waits in a list, which [`Tracer::settle`] looks through.
 
+#![allow(unsafe_code, reason = "system calls")]
+
 use crate::engines::error::RecordError;
 use crate::engines::running::{FoundProcess, find};
 use pleach_shadow::{FLOATING_IMAGE, Registers};

@@ -1,5 +1,7 @@
 //! Running a program to its end and reading what it used.
 
+#![allow(unsafe_code, reason = "system calls")]
+
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use std::fs::File;

@@ -1,5 +1,7 @@
 //! Commands that start with default signal dispositions and end before a deadline.
 
+#![allow(unsafe_code, reason = "system calls")]
+
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Output, Stdio};

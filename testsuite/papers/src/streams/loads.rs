@@ -1,5 +1,7 @@
 //! Observes the loads of a burst, for value profiles.
 
+#![allow(unsafe_code, reason = "the stepped program's memory is read")]
+
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, OpAccess, OpKind, Register};
 use pleach_shadow::{End, Engine, Limits, Observed, Outcome};
 use pleach_wire::x86::MAX_LENGTH;

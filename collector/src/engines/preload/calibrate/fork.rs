@@ -1,6 +1,8 @@
 //! What the sampler adds to the cost of `fork`: the kernel copies its mappings and written pages, and releases them at
 //! the child's end, and the child does a little. None of that can be measured where it happens.
 
+#![allow(unsafe_code, reason = "system calls")]
+
 use crate::engines::lbr::sys::thread_cpu_ns;
 use pleach_wire::start;
 use std::ffi::{CStr, CString, OsStr};

@@ -1,5 +1,7 @@
 //! Runs a measurement while a handler of this thread receives the overflow signals of an event.
 
+#![allow(unsafe_code, reason = "system calls")]
+
 use crate::engines::lbr::sys::Event;
 use std::mem::zeroed;
 use std::ptr::null_mut;

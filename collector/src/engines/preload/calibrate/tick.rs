@@ -3,6 +3,8 @@
 //!
 //! The same work runs with and without ticks, in short pieces, so that some run without interference by other programs.
 
+#![allow(unsafe_code, reason = "what the sampler does in a program is timed in this one")]
+
 use super::handled::handled;
 use crate::engines::lbr::attr;
 use crate::engines::lbr::sys::{Event, thread_cpu_ns};

@@ -1,6 +1,8 @@
 //! Measures the costs of passing a breakpoint and of the signal that it sends at each overflow, as in the sampler's
 //! burst timing. Two periods give two equations for the two costs.
 
+#![allow(unsafe_code, reason = "what the sampler does in a program is timed in this one")]
+
 use super::handled::handled;
 use crate::engines::lbr::attr;
 use crate::engines::lbr::sys::{Event, thread_cpu_ns};
