@@ -12,7 +12,7 @@ use crate::machine::{MachineFunction, jumps_out};
 use crate::map::{AddressMap, InlineInstanceIndex};
 use crate::probe::{Address, Symbol};
 use object::{Object, ObjectSection};
-use rustc_hash::FxHashSet;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
 
@@ -76,7 +76,7 @@ impl BreakpointSites {
             ..Self::default()
         };
         let functions = functions_with_probes(map);
-        let mut entries: FxHashSet<Address> = functions.iter().map(|(range, _)| range.start).collect();
+        let mut entries: BTreeSet<Address> = functions.iter().map(|(range, _)| range.start).collect();
         for (range, _) in &functions {
             entries.extend(jumps_out(&map.binary, range).into_iter().flatten());
         }

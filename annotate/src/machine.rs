@@ -75,12 +75,12 @@ fn may_continue(instruction: &Instruction) -> bool {
 impl MachineFunction {
     /// The segments of the code in a range. `entries`: addresses at which code outside of it may enter, apart from the
     /// first. `None` if the code cannot be decoded.
-    pub fn new(binary: &Binary, range: &Range<Address>, entries: &FxHashSet<Address>) -> Option<Self> {
+    pub fn new(binary: &Binary, range: &Range<Address>, entries: &BTreeSet<Address>) -> Option<Self> {
         let code = decode(binary, range)?;
         let decoded = &code.instructions;
         let starts: FxHashSet<Address> = decoded.iter().map(|one| one.address).collect();
         let mut leaders: BTreeSet<Address> = decoded.first().map(|first| first.address).into_iter().collect();
-        leaders.extend(entries.iter().filter(|entry| range.contains(entry)));
+        leaders.extend(entries.range(range.clone()));
         for one in decoded {
             leaders.extend(jump_target(one).filter(|target| range.contains(target)));
             if one.transfer != Transfer::Next {

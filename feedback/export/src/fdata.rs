@@ -17,7 +17,7 @@ use pleach_annotate::machine::MachineFunction;
 use pleach_annotate::probe::{Address, Symbol};
 use pleach_collector::vector::{Branch, CodeAddress, ModuleId, VectorSet};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 /// An end of a branch: address in the binary, or elsewhere.
@@ -159,7 +159,7 @@ impl Converter<'_> {
 
     fn find_boundaries(&self, symbol: &Symbol) -> Vec<Boundary> {
         let range = symbol.address..Address(symbol.address.0.saturating_add(symbol.size));
-        let Some(code) = MachineFunction::new(self.binary, &range, &FxHashSet::default()) else {
+        let Some(code) = MachineFunction::new(self.binary, &range, &BTreeSet::new()) else {
             return Vec::new();
         };
         let mut targets: FxHashSet<Address> = FxHashSet::default();

@@ -8,7 +8,7 @@ use pleach_annotate::id::{BlockIndex, FunctionGuid, ModuleHash};
 use pleach_annotate::map::AddressMap;
 use pleach_ball_larus::dominance::BlockDominance;
 use pleach_profile::Covered;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
 /// The graphs and callees of a program's functions.
@@ -184,7 +184,7 @@ impl Names {
         let mut names = Self::default();
         // A global name leads to the function whose body has that name.
         let bodies = map.inline_instances.iter().filter_map(|instance| map.body(instance));
-        let bodies: Vec<Key> = bodies
+        let bodies: FxHashSet<Key> = bodies
             .filter(|(symbol, function)| symbol.name == function.cfg.name)
             .map(|(_, function)| (function.cfg.id, function.hash))
             .collect();

@@ -205,7 +205,7 @@ impl Collector<'_> {
         if self.map.probes_in(range.start, last).is_empty() {
             return;
         }
-        let Some(code) = MachineFunction::new(&self.map.binary, &range, &FxHashSet::default()) else {
+        let Some(code) = MachineFunction::new(&self.map.binary, &range, &BTreeSet::new()) else {
             return;
         };
         let targets = jump_targets(&code);
