@@ -3,7 +3,9 @@
 #include "llvm/IR/DIBuilder.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/Function.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/PseudoProbe.h"
 
@@ -33,10 +35,17 @@ void pleach_ensure_subprogram(LLVMValueRef V, LLVMMetadataRef *Unit) {
         "pleach", /*isOptimized=*/true, "", 0, "", DICompileUnit::NoDebug)));
   }
   auto *CU = cast<DICompileUnit>(unwrap(*Unit));
-  F->setSubprogram(DISubprogram::getDistinct(
+  auto *SP = DISubprogram::getDistinct(
       C, CU->getFile(), F->getName(), F->getName(), CU->getFile(), 0,
       DISubroutineType::get(C, DINode::FlagZero, 0, nullptr), 0, nullptr, 0, 0,
-      DINode::FlagArtificial, DISubprogram::SPFlagDefinition | DISubprogram::SPFlagOptimized, CU));
+      DINode::FlagArtificial, DISubprogram::SPFlagDefinition | DISubprogram::SPFlagOptimized, CU);
+  F->setSubprogram(SP);
+  // LLVM makes calls of these, of functions that have subprograms: inlined by a call without a location, their own
+  // locations would be invalid.
+  for (Instruction &I : instructions(F))
+    if (auto *Call = dyn_cast<IntrinsicInst>(&I))
+      if (!Call->getDebugLoc() && Call->getCalledFunction()->getName().starts_with("llvm.coro."))
+        Call->setDebugLoc(DILocation::get(C, 0, 0, SP));
 }
 
 // The place in the function itself of a location that came with inlined code.

@@ -466,3 +466,24 @@ fn statics_of_a_template_are_told_apart() {
         }
     }
 }
+
+/// Intrinsics of coroutines become calls, which are inlined: without locations, LLVM would refuse the module at a link.
+#[test]
+fn coroutines_can_be_linked_late() {
+    let dir = scratch();
+    let [plain, annotated] = ["plain", "annotated"].map(|name| dir.path().join(name));
+    let build = |out: &Path, level: &str, flags: &[String]| {
+        let mut clang = clangxx();
+        clang.args(["-std=c++20", "-flto", "-fuse-ld=lld", level]).args(flags);
+        let built = output(clang.arg(program("coroutines.cpp")).arg("-o").arg(out));
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        assert_eq!(String::from_utf8_lossy(&built.stderr), "", "{level}");
+    };
+    for level in ["-O0", "-O1", "-O2", "-O3"] {
+        build(&plain, level, &[]);
+        build(&annotated, level, &flags(&["annotate"]));
+        let run = |binary: &Path| stdout(Command::new(binary).arg("1000"));
+        assert_eq!(run(&annotated), run(&plain), "{level}");
+    }
+    assert_annotated(&annotated);
+}
