@@ -80,7 +80,7 @@ impl MachineFunction {
         let decoded = &code.instructions;
         let starts: FxHashSet<Address> = decoded.iter().map(|one| one.address).collect();
         let mut leaders: BTreeSet<Address> = decoded.first().map(|first| first.address).into_iter().collect();
-        leaders.extend(entries.range(range.clone()));
+        leaders.extend(entries.range(range.start..).take_while(|entry| range.contains(entry)));
         for one in decoded {
             leaders.extend(jump_target(one).filter(|target| range.contains(target)));
             if one.transfer != Transfer::Next {

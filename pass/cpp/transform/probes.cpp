@@ -40,8 +40,8 @@ void pleach_ensure_subprogram(LLVMValueRef V, LLVMMetadataRef *Unit) {
       DISubroutineType::get(C, DINode::FlagZero, 0, nullptr), 0, nullptr, 0, 0,
       DINode::FlagArtificial, DISubprogram::SPFlagDefinition | DISubprogram::SPFlagOptimized, CU);
   F->setSubprogram(SP);
-  // LLVM makes calls of these, of functions that have subprograms: inlined by a call without a location, their own
-  // locations would be invalid.
+  // LLVM replaces these by calls of functions that have subprograms, too. Where such a call has no location, what is
+  // inlined for it keeps those of its own function, which are invalid here.
   for (Instruction &I : instructions(F))
     if (auto *Call = dyn_cast<IntrinsicInst>(&I))
       if (!Call->getDebugLoc() && Call->getCalledFunction()->getName().starts_with("llvm.coro."))

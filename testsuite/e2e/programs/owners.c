@@ -10,7 +10,7 @@ struct cell {
   unsigned left, right, both[2];
 };
 static struct cell cells[CELLS];
-// By cell and turn, whether its left half belongs to the first thread. Never written while threads run.
+// By cell, whether its left half belongs to the first thread. Never written while threads run.
 static unsigned char first_owns[CELLS];
 static unsigned rounds = 3000000;
 // Neither thread is done before the other begins: the sanitizer compares accesses of the same time.
