@@ -1,6 +1,6 @@
 //! A module's plan: its sites, and the hashes of the pages that they lie in.
 
-#![allow(unsafe_code, reason = "files and rings are mapped")]
+#![allow(unsafe_code, reason = "a plan is mapped")]
 
 use memmap2::MmapMut;
 use pleach_annotate::binary::Binary;

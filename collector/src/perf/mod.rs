@@ -4,7 +4,7 @@
 //! and mappings with the same code as the converter of live recordings. [`export`] writes perf.data; [`live`] feeds
 //! records of the running kernel to the same session.
 
-#![allow(unsafe_code, reason = "files and rings are mapped")]
+#![allow(unsafe_code, reason = "a recording is mapped")]
 
 pub(crate) mod attr;
 mod branches;

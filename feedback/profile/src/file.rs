@@ -5,7 +5,7 @@
 //! blocks. Whether the counts fit a graph is known by its hash: [`ProfileFile::lookup`] returns counts only for the
 //! same graph.
 
-#![allow(unsafe_code, reason = "files and rings are mapped")]
+#![allow(unsafe_code, reason = "a profile is mapped")]
 
 use super::data::{FunctionProfile, Profile, Provenance};
 use super::error::{ProfileError, foreign};

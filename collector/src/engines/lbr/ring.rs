@@ -4,7 +4,7 @@
 //! `data_head` after the records that it has written, and never writes beyond `data_tail`, which the reader advances.
 //! Both only grow, and count modulo the size.
 
-#![allow(unsafe_code, reason = "files and rings are mapped")]
+#![allow(unsafe_code, reason = "rings of the kernel are mapped")]
 
 use memmap2::MmapRaw;
 use std::sync::atomic::{AtomicU64, Ordering};

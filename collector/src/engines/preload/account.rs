@@ -1,6 +1,6 @@
 //! The recorder's side of the account that the processes of a run share ([`pleach_wire::account`]).
 
-#![allow(unsafe_code, reason = "files and rings are mapped")]
+#![allow(unsafe_code, reason = "the account is mapped")]
 
 use crate::stats::{Confined, Unsampled};
 use pleach_wire::account::{Account, FILE, SIZE, Totals, time};

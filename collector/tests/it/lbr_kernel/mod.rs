@@ -1,6 +1,6 @@
 //! Plays the kernel: writes records into a buffer as `kernel/events/ring_buffer.c` does.
 
-#![allow(unsafe_code, reason = "files and rings are mapped")]
+#![allow(unsafe_code, reason = "rings of the kernel are mapped")]
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 use memmap2::{MmapOptions, MmapRaw};
