@@ -54,6 +54,7 @@ fn main() -> Result<()> {
         "host/early_inlining.cpp",
         "host/options.cpp",
         "host/plugin.cpp",
+        "host/probe_order.cpp",
         "analysis/chains.cpp",
         "analysis/duplication.cpp",
         "analysis/duplication_simulation.cpp",

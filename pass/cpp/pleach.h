@@ -366,6 +366,9 @@ void pleach_move_to_end(LLVMValueRef F);
 // host/dispatch_alignment.cpp
 void pleach_register_code_generation(PleachUsesProfileFn UsesProfile, PleachAlignmentFn Decide);
 
+// host/probe_order.cpp
+void pleach_register_probe_order();
+
 // analysis/facts.cpp
 void pleach_target(LLVMModuleRef M, PleachTarget *Out);
 void pleach_instruction_facts(LLVMValueRef Instruction, PleachInstructionFacts *Out);

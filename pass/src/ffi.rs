@@ -305,6 +305,7 @@ unsafe extern "C" {
         limits: *const Limits,
     );
     pub safe fn pleach_register_code_generation(uses_profile: extern "C" fn() -> bool, decide: AlignmentFn);
+    pub safe fn pleach_register_probe_order();
     pub safe fn pleach_plugin_api_version() -> u32;
     pub safe fn pleach_plugin_info_size() -> usize;
 

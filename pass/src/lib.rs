@@ -86,6 +86,7 @@ unsafe extern "C" fn register(pass_builder: *mut c_void) {
     // SAFETY: the host passes its PassBuilder; the limits are copied; the callbacks live as long as this library.
     unsafe { ffi::pleach_register(pass_builder, run_module, settings::uses_profile, &LIMITS) }
     ffi::pleach_register_code_generation(settings::uses_profile, placement::dispatch);
+    ffi::pleach_register_probe_order();
 }
 
 /// Called before code generation; false tells the host to generate code itself.

@@ -487,3 +487,36 @@ fn coroutines_can_be_linked_late() {
     }
     assert_annotated(&annotated);
 }
+
+/// LLVM orders the probes of functions that share a section by addresses in the memory of the compiler, which differ from
+/// run to run.
+#[test]
+fn objects_have_the_same_bytes_each_time() {
+    const FUNCTIONS: u32 = 80;
+    let dir = scratch();
+    let (source, object) = (dir.path().join("many.c"), dir.path().join("many.o"));
+    let functions = (1..FUNCTIONS).map(|at| {
+        let called = at * 7 % at.min(12);
+        format!("int f{at}(int x) {{ return x > {at} ? f{called}(x - 1) : x * {at}; }}\n")
+    });
+    let text: String = std::iter::once("int f0(int x) { return x; }\n".to_owned())
+        .chain(functions)
+        .collect();
+    std::fs::write(&source, text).expect("written");
+    for options in [
+        &["-O0"][..],
+        &["-O2"],
+        &["-O2", "-ffunction-sections"],
+        &["-O2", "--target=aarch64-linux-gnu"],
+    ] {
+        let compiled = || {
+            let mut command = clang();
+            command.args(options).args(flags(&["annotate"])).arg("-c");
+            stdout(command.arg(&source).arg("-o").arg(&object));
+            std::fs::read(&object).expect("an object file")
+        };
+        let first = compiled();
+        assert_annotated(&object);
+        assert!((0..5).all(|_| compiled() == first), "{options:?}");
+    }
+}

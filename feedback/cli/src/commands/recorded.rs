@@ -280,13 +280,13 @@ fn covered(profile: &Profile, vectors: &VectorSet) -> String {
 fn summary(stats: &Stats) -> String {
     let at = stats.event.as_ref().map(|event| format!(" at {event}"));
     let all = stats.processes + stats.unsampled_processes;
-    let of = (stats.unsampled_processes > 0).then(|| format!(" of {} of {all} processes", stats.processes));
+    let sampled = (stats.unsampled_processes > 0).then(|| format!(", {} of {all} processes sampled", stats.processes));
     format!(
         "{} in {}{}{} ({}), {:.2} s of CPU time at {:.2} % overhead",
         plural(stats.taken_branches, "taken branch"),
         plural(stats.bursts, "burst"),
         at.unwrap_or_default(),
-        of.unwrap_or_default(),
+        sampled.unwrap_or_default(),
         stats.engine,
         stats.program_cpu_seconds,
         stats.overhead * 100.0,
@@ -395,7 +395,7 @@ mod tests {
             event: None,
             ..stats
         };
-        insta::assert_snapshot!(summary(&many), @"320 taken branches in 10 bursts of 4 of 50 processes (lbr), 2.00 s of CPU time at 0.98 % overhead");
+        insta::assert_snapshot!(summary(&many), @"320 taken branches in 10 bursts, 4 of 50 processes sampled (lbr), 2.00 s of CPU time at 0.98 % overhead");
     }
 
     #[test]
