@@ -204,7 +204,7 @@ impl Conversion {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::vector::{Branch, BurstTiming, CodeAddress, ModuleId};
+    use crate::vector::{Branch, BuildId, BurstTiming, CodeAddress, ModuleId};
     use pleach_wire::shard::{BurstHead, BurstTimingFrame, Counters, Encoder, FrameKind};
 
     /// Reads shards in steps of `step` bytes.
@@ -267,6 +267,10 @@ mod tests {
     }
 
     fn mappings(continued: bool, list: &[(u64, u64, u64, u64, &str)]) -> Vec<u8> {
+        mappings_of_build(b"", continued, list)
+    }
+
+    fn mappings_of_build(build_id: &[u8], continued: bool, list: &[(u64, u64, u64, u64, &str)]) -> Vec<u8> {
         frame(FrameKind::Mappings, |e| {
             e.u8(continued.into());
             for (start, end, offset, inode, path) in list {
@@ -274,6 +278,7 @@ mod tests {
                     e.u64(*value);
                 }
                 e.string(path.as_bytes());
+                e.string(build_id);
             }
         })
     }
@@ -385,6 +390,26 @@ mod tests {
         );
         assert_eq!(set.modules[0].mappings.len(), 2);
         assert_eq!(set.processes[0].command, "prog -x");
+    }
+
+    #[test]
+    fn a_file_keeps_its_build_after_it_is_deleted() {
+        let at = |build_id: u8, path| mappings_of_build(&[build_id], false, &[(0x1000, 0x2000, 0, 5, path)]);
+        let shards = [at(1, "/a"), at(1, "/a (deleted)"), at(2, "/a")].map(|mappings| {
+            let burst = burst(7, 0x1010, &[(0x1020, 0x1040)], 100, 10);
+            [mappings, burst].concat()
+        });
+        let shard = [process(7, 1, 0, ""), shards.concat()].concat();
+        let mut set = VectorSet::default();
+        convert(&[(b"x".to_vec(), shard)], &mut set);
+        let builds = set
+            .modules
+            .iter()
+            .map(|module| (module.path.to_str(), module.build_id.clone()));
+        let expected = [1, 2].map(|build_id| (Some("/a"), Some(BuildId(vec![build_id]))));
+        assert!(builds.eq(expected), "{:?}", set.modules);
+        let modules: Vec<u32> = set.bursts.iter().map(|burst| burst.branches[0].from.module.0).collect();
+        assert_eq!(modules, [0, 0, 1]);
     }
 
     #[test]

@@ -10,10 +10,15 @@ use crate::sys::{self, syscall};
 use core::cell::UnsafeCell;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64, fence};
+use object::Endianness;
+use object::elf::{ELF_NOTE_GNU, FileHeader64, NT_GNU_BUILD_ID};
+use object::read::elf::{FileHeader, ProgramHeader};
 use pleach_wire::coverage::IMAGE_EXTENSION;
 use pleach_wire::shard::{Encoder, FrameKind};
 
 const MAX_RANGES: usize = 2048;
+/// Longest build-id that is taken, in bytes; linkers make 20, or 8 or 16.
+const MAX_BUILD_ID: usize = 64;
 /// Minimum time between two readings because of unknown addresses.
 const MIN_INTERVAL_NS: u64 = 20_000_000;
 const MAX_INTERVAL_NS: u64 = 1_000_000_000;
@@ -326,7 +331,12 @@ pub fn refresh(write: &mut dyn FnMut(&[u8]) -> bool, force: bool) {
     }
     let mut count = 0usize;
     let mut length = start_frame(output, false);
+    // Where the start of the last file is mapped: its inode and addresses. It comes before the file's code.
+    let mut first = (0, 0, 0);
     read(input, &mut |line| {
+        if line.inode != 0 && line.offset == 0 && line.is_readable() {
+            first = (line.inode, line.start, line.end);
+        }
         if !line.is_executable() {
             return;
         }
@@ -346,7 +356,15 @@ pub fn refresh(write: &mut dyn FnMut(&[u8]) -> bool, force: bool) {
             .unwrap_or((line.inode, line.path));
         let path = path.get(..path.len().min(4096)).unwrap_or_default();
         let mut e = Encoder::resume(output, length);
-        if e.free_space() < 34 + path.len() {
+        let (of, from, to) = first;
+        let build_id = if of != 0 && (of == inode || of == line.inode) && path.starts_with(b"/") {
+            // SAFETY: the range is readable, and of the file that this code is of.
+            let start = unsafe { core::slice::from_raw_parts(from as *const u8, to.saturating_sub(from) as usize) };
+            build_id(start).unwrap_or_default()
+        } else {
+            b""
+        };
+        if e.free_space() < 36 + path.len() + build_id.len() {
             if let Some(frame) = e.finish(FrameKind::Mappings) {
                 write(frame);
             }
@@ -357,6 +375,7 @@ pub fn refresh(write: &mut dyn FnMut(&[u8]) -> bool, force: bool) {
             e.u64(value);
         }
         e.string(path);
+        e.string(build_id);
         length = e.length();
     });
     COUNT.store(count as u32, Relaxed);
@@ -375,6 +394,21 @@ pub fn is_shared(address: u64, input: &mut [u8]) -> bool {
         }
     });
     shared
+}
+
+/// The build-id in the start of an ELF file. A module's path may lead to another build by the time that anyone looks.
+fn build_id(file: &[u8]) -> Option<&[u8]> {
+    let header = FileHeader64::<Endianness>::parse(file).ok()?;
+    let endian = header.endian().ok()?;
+    let segments = header.program_headers(endian, file).ok()?.iter();
+    let notes = segments.filter_map(|segment| segment.notes(endian, file).ok()?);
+    notes
+        .filter_map(|mut notes| {
+            core::iter::from_fn(|| notes.next().ok()?)
+                .find(|note| note.name() == ELF_NOTE_GNU && note.n_type(endian) == NT_GNU_BUILD_ID)
+        })
+        .map(|note| note.desc())
+        .find(|id| !id.is_empty() && id.len() <= MAX_BUILD_ID)
 }
 
 fn start_frame(output: &mut [u8], continued: bool) -> usize {

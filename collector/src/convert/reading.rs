@@ -4,7 +4,7 @@ use super::modules::{FileIdentity, Modules};
 use super::proof::Proof;
 use super::space::{Space, external};
 use crate::store::Store;
-use crate::vector::{Branch, Burst, BurstTiming, CodeAddress, EndReason, Engine, ObservedValue, Process};
+use crate::vector::{Branch, BuildId, Burst, BurstTiming, CodeAddress, EndReason, Engine, ObservedValue, Process};
 use pleach_wire::shard::{
     BurstTimingFrame, Counters, Disagreement, FRAME_HEADER, Frame, Frames, MAX_PAYLOAD, Mapping, ProcessHead, RawBurst,
 };
@@ -248,14 +248,16 @@ impl Reading {
         mappings.sort_by_key(|mapping| mapping.start);
         let Some(space) = self.spaces.back_mut() else { return };
         for mapping in mappings {
-            let identity = FileIdentity::Inode(mapping.inode);
-            space.map(modules.locate(
-                self.process,
-                &mapping.path,
-                mapping.start..mapping.end,
-                mapping.offset,
-                identity,
-            ));
+            let mut path = &*mapping.path;
+            let identity = match mapping.build_id {
+                build_id if build_id.is_empty() => FileIdentity::Inode(mapping.inode),
+                build_id => {
+                    // The kernel says so of files that were deleted or replaced.
+                    path = path.strip_suffix(b" (deleted)").unwrap_or(path);
+                    FileIdentity::Build(BuildId(build_id))
+                }
+            };
+            space.map(modules.locate(self.process, path, mapping.start..mapping.end, mapping.offset, identity));
         }
     }
 

@@ -68,6 +68,7 @@ fn a_pipe_under_a_mappings_name_is_not_opened() {
         e.u8(0);
         [0x1000, 0x2000, 0, inode].iter().for_each(|word| e.u64(*word));
         e.string(pipe.as_os_str().as_bytes());
+        e.string(b"");
     });
     let shard = [process(0), mappings].concat();
     let (sender, receiver) = std::sync::mpsc::channel();

@@ -28,8 +28,6 @@ pub const MAX_PAYLOAD: usize = 1 << 20;
 pub enum FrameKind {
     /// Who writes this shard.
     Process = 1,
-    /// Executable mappings, in force from here on.
-    Mappings = 2,
     /// Counters of the process as it ends.
     Final = 4,
     /// Result of comparing a shadow burst with real execution.
@@ -40,6 +38,8 @@ pub enum FrameKind {
     BurstTiming = 7,
     /// One burst. (3 was one without a system call, 8 one without divisors.)
     Burst = 9,
+    /// Executable mappings, in force from here on. (2 was without build-ids.)
+    Mappings = 10,
 }
 
 /// Appends little-endian fields to a fixed buffer. A field that does not fit marks the encoder as overflowed.
@@ -352,6 +352,8 @@ pub struct Mapping {
     pub inode: u64,
     /// Path as the kernel has it; empty for anonymous memory.
     pub path: Vec<u8>,
+    /// Build-id of the file as it is in memory; empty if there is none.
+    pub build_id: Vec<u8>,
 }
 
 /// An operand that was observed.
@@ -556,7 +558,7 @@ fn decode_frame(kind: u8, payload: &[u8]) -> Option<Frame> {
             executable: d.string()?,
             arguments: d.string()?,
         }),
-        2 => {
+        10 => {
             let continued = d.u8()? != 0;
             let mut mappings = Vec::new();
             while !d.0.is_empty() {
@@ -566,6 +568,7 @@ fn decode_frame(kind: u8, payload: &[u8]) -> Option<Frame> {
                     offset: d.u64()?,
                     inode: d.u64()?,
                     path: d.string()?,
+                    build_id: d.string()?,
                 });
             }
             Frame::Mappings(continued, mappings)

@@ -48,6 +48,12 @@ pub enum AnalysisError {
     /// Sampled modules are annotated, but none of them can be read.
     #[error("none of the sampled files that are annotated can be used")]
     Unusable,
+    /// Sampled modules are nowhere, or changed, and no other is annotated.
+    #[error(
+        "some of the sampled files are gone or changed, and none of the others is annotated: name copies of the \
+         recorded builds with `pleach analyse --binary`"
+    )]
+    Gone,
     /// Modules were annotated at different anchors.
     #[error("the sampled files are annotated at different anchors: compile all of them with the same --anchor")]
     MixedAnchors,
@@ -56,7 +62,7 @@ pub enum AnalysisError {
 /// Analyses a recording. `weights`: the weight of each branch.
 ///
 /// # Errors
-/// No module is annotated, or modules are annotated at different anchors.
+/// No module is annotated and can be used, or modules are annotated at different anchors.
 pub fn analyse<'p>(
     program: &'p Program,
     vectors: &'p VectorSet,
@@ -97,7 +103,7 @@ impl<'p> Analyser<'p> {
     /// Begins the analysis of a recording with these processes.
     ///
     /// # Errors
-    /// No module is annotated, or modules are annotated at different anchors.
+    /// No module is annotated and can be used, or modules are annotated at different anchors.
     pub fn new(program: &'p Program, processes: &'p [Process], weights: &'p Weights) -> Result<Self, AnalysisError> {
         Ok(Self {
             program,
@@ -205,16 +211,18 @@ pub fn without_functions(vectors: &VectorSet) -> Profile {
     }
 }
 
-fn is_annotated(problem: &ModuleProblem) -> bool {
-    matches!(problem, ModuleProblem::Map(_))
+/// Why no module can be used.
+fn without_annotated(problems: &[ModuleProblem]) -> AnalysisError {
+    match problems {
+        [] => AnalysisError::NotAnnotated,
+        _ if problems.iter().any(|problem| matches!(problem, ModuleProblem::Map(_))) => AnalysisError::Unusable,
+        _ => AnalysisError::Gone,
+    }
 }
 
 fn common_anchor(program: &Program) -> Result<Anchor, AnalysisError> {
     let mut anchors = program.annotated().map(|(_, map)| map.anchor);
-    let anchor = anchors.next().ok_or(match program.problems.iter().any(is_annotated) {
-        true => AnalysisError::Unusable,
-        false => AnalysisError::NotAnnotated,
-    })?;
+    let anchor = anchors.next().ok_or_else(|| without_annotated(&program.problems))?;
     if anchors.any(|other| other != anchor) {
         return Err(AnalysisError::MixedAnchors);
     }

@@ -20,7 +20,7 @@ pub type Site = (ModuleId, InlineInstanceIndex, BlockIndex);
 pub struct Program {
     /// By [`ModuleId`]; `None` for files without a manifest.
     maps: Vec<Option<AddressMap>>,
-    /// Modules that should have been usable but are not, and why.
+    /// Modules that should have been usable but are not, and why; each reason once.
     pub problems: Vec<ModuleProblem>,
 }
 
@@ -42,12 +42,20 @@ impl Program {
         let mut program = Self::default();
         for module in modules {
             let map = read_module(module, finder).unwrap_or_else(|problem| {
-                program.problems.push(problem);
+                program.add_problem(problem);
                 None
             });
             program.maps.push(map);
         }
         program
+    }
+
+    /// Several modules may be of one file: one that was replaced, or is gone.
+    fn add_problem(&mut self, problem: ModuleProblem) {
+        let text = problem.to_string();
+        if self.problems.iter().all(|known| known.to_string() != text) {
+            self.problems.push(problem);
+        }
     }
 
     /// The map of a module, if it is annotated.

@@ -463,6 +463,30 @@ fn stripped_binaries_map_through_their_debug_file_or_say_so() {
     assert!(function(&shown, "mix")["blocks"][0]["count"].as_f64().expect("a count") > 0.0);
 }
 
+/// As tests and build systems do that clean up after themselves.
+#[test]
+fn a_program_that_is_deleted_can_be_named_later() {
+    let dir = scratch();
+    let (kept, run) = (dir.path().join("kept"), dir.path().join("run"));
+    compile(&kept, &flags(&["annotate"]), &[program("loops.c")]);
+    std::fs::copy(&kept, &run).expect("copied");
+    let profile = dir.path().join("gone.pleach");
+    let mut record = Command::new(pleach());
+    record.args(["record", "--overhead", "1000%", "-o"]).arg(&profile);
+    record.args(["--", "sh", "-c", "\"$0\" && rm \"$0\""]).arg(&run);
+    let told = output(&mut record);
+    let told = String::from_utf8_lossy(&told.stderr);
+    assert!(told.contains("some of the sampled files are gone"), "{told}");
+    assert_eq!(told.matches("cannot read").count(), 1, "{told}");
+
+    let analysed = dir.path().join("analysed.pleach");
+    let mut analyse = Command::new(pleach());
+    analyse.arg("analyse").arg(&profile).arg("--binary").arg(&kept);
+    stdout(analyse.arg("-o").arg(&analysed));
+    let shown = show(&analysed);
+    assert!(function(&shown, "mix")["blocks"][0]["count"].as_f64().expect("a count") > 0.0);
+}
+
 #[test]
 fn an_existing_profile_survives_a_failed_recording() {
     let dir = scratch();

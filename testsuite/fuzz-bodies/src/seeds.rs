@@ -243,6 +243,7 @@ fn shard() -> Vec<u8> {
             e.u8(0);
             [0x1000, 0x2000, 0, 7].iter().for_each(|word| e.u64(*word));
             e.string(b"/a");
+            e.string(&[1, 2, 3]);
         }),
         frame(FrameKind::Burst, &|e| {
             e.bytes(&head.to_bytes());

@@ -79,6 +79,7 @@ fn encode(decoded: &Frame) -> Vec<u8> {
                     .iter()
                     .for_each(|word| e.u64(*word));
                 e.string(&mapping.path);
+                e.string(&mapping.build_id);
             }
         }),
         Frame::Burst(burst) => frame(FrameKind::Burst, |e| {

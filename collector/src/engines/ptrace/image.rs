@@ -165,6 +165,7 @@ impl ProcessImage {
                         e.u64(value);
                     }
                     e.string(&path[..path.len().min(MAX_PATH)]);
+                    e.string(b"");
                 }
             })?;
         }

@@ -77,7 +77,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let first = first_executions(&program, &vectors.coverage);
     let profiles = match profiles_of_phases(&program, vectors, &timeline) {
         Ok(profiles) => profiles,
-        Err(error @ (AnalysisError::NotAnnotated | AnalysisError::Unusable)) => {
+        Err(error @ (AnalysisError::NotAnnotated | AnalysisError::Unusable | AnalysisError::Gone)) => {
             eprintln!("pleach: note: phases are shown without paths: {error}");
             Vec::new()
         }

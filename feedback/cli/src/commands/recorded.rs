@@ -359,7 +359,7 @@ pub fn analysed(
             }
             Ok(add_events(profile))
         }
-        Err(error @ (AnalysisError::NotAnnotated | AnalysisError::Unusable)) => {
+        Err(error @ (AnalysisError::NotAnnotated | AnalysisError::Unusable | AnalysisError::Gone)) => {
             eprintln!(
                 "pleach: warning: {error}. The raw vectors are kept, but `pleach flags use` cannot use the result"
             );
