@@ -45,7 +45,7 @@ fn translate(
         return op;
     }
     let known = set_memory(&mut op, instruction).is_some() && interpreted(&mut op, instruction, machine).is_some();
-    if known || gather::decode(&mut op, instruction).is_some() {
+    if known || gather::decode(&mut op, instruction, machine).is_some() {
         return op;
     }
     let code = code.get(..instruction.len()).unwrap_or_default();

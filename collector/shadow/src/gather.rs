@@ -3,6 +3,7 @@
 use super::Engine;
 use super::access::Step;
 use super::op::{Kind, NONE, Op, RIP};
+use super::state::Machine;
 use iced_x86::{EncodingKind, Instruction, Mnemonic as M, Register};
 
 /// The operands of a gather or scatter apart from its registers, packed into the immediate of an [`Op`].
@@ -53,12 +54,20 @@ fn sizes(mnemonic: M) -> Option<(u8, u8, bool)> {
     })
 }
 
-/// Decodes a gather or scatter; `None` for other instructions and for invalid combinations of registers.
-pub(super) fn decode(op: &mut Op, instruction: &Instruction) -> Option<()> {
+/// Decodes a gather or scatter; `None` for other instructions, for those that the processor lacks, and for invalid
+/// combinations of registers.
+pub(super) fn decode(op: &mut Op, instruction: &Instruction, machine: &Machine) -> Option<()> {
     let (index_size, size, scatters) = sizes(instruction.mnemonic())?;
     let index = instruction.memory_index();
     let data = instruction.op_register(u32::from(scatters));
     let has_opmask = instruction.encoding() == EncodingKind::EVEX;
+    if !(if has_opmask {
+        machine.has_avx512
+    } else {
+        machine.has_avx2
+    }) {
+        return None;
+    }
     let mask = if has_opmask {
         instruction.op_mask()
     } else {

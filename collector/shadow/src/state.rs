@@ -60,6 +60,8 @@ pub(super) struct Machine {
     zmm_high: usize,
     zmm_upper: usize,
     pub(super) has_avx: bool,
+    /// With instructions that gather.
+    pub(super) has_avx2: bool,
     /// With 64-bit opmask registers.
     pub(super) has_avx512: bool,
     /// Features that the kernel has enabled, as in XCR0.
@@ -88,6 +90,7 @@ impl Machine {
         machine.has_shadow_stack = shadow_stack() != 0;
         let offset = |component: u32| __cpuid_count(0xd, component).ebx as usize;
         machine.has_avx = enabled & 6 == 6;
+        machine.has_avx2 = machine.has_avx && features.ebx & 1 << 5 != 0;
         machine.has_avx512 = enabled & 0xe6 == 0xe6 && features.ebx & 1 << 16 != 0 && features.ebx & 1 << 30 != 0;
         machine.has_fsgsbase = features.ebx & 1 != 0 && capabilities & FSGSBASE != 0;
         if machine.has_avx {

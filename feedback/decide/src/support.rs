@@ -29,7 +29,7 @@ pub const MIN_BURSTS_FOR_SPLITTING: u64 = 3 * 100 / NOT_HOT_PERCENT;
 pub const MIN_BURSTS_FOR_SIZE: u64 = 3 * 1000;
 
 /// `--overhead 5%` is advised below this overhead.
-const MORE_OVERHEAD: f64 = 0.04;
+pub const MORE_OVERHEAD: f64 = 0.04;
 
 /// The evidence behind a profile, and the decisions that it supports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

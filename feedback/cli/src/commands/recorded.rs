@@ -15,7 +15,7 @@ use pleach_collector::record::{Convergence, Recording};
 use pleach_collector::stats::Stats;
 use pleach_collector::vector::VectorSet;
 use pleach_collector::verify::Verified;
-use pleach_decide::support::support_summary;
+use pleach_decide::support::{MORE_OVERHEAD, support_summary};
 use pleach_profile::file::ProfileFile;
 use pleach_profile::{Covered, Profile};
 use pleach_report::names::Names;
@@ -143,6 +143,12 @@ impl Target<'_> {
                 "pleach: error: nothing was sampled: {}",
                 why_nothing(&recording.stats, self.subject)
             );
+            // Whoever records longer for this reason is to know it before.
+            if recording.vectors.coverage.is_empty() && none_is_annotated(&recording.vectors, &self.finder) {
+                eprintln!(
+                    "pleach: warning: nor is any of the files that ran annotated: compile with $(pleach flags annotate)"
+                );
+            }
         }
         Ok(sampled)
     }
@@ -193,9 +199,18 @@ fn has_samples(profile: &ProfileFile) -> bool {
     profile.samples() > 0 || profile.provenance().is_ok_and(|provenance| provenance.bursts > 0)
 }
 
+/// Whether all modules of a recording are found, and none of them is annotated.
+fn none_is_annotated(vectors: &VectorSet, finder: &Finder) -> bool {
+    let program = Program::read(&vectors.modules, finder);
+    !vectors.modules.is_empty() && program.problems.is_empty() && program.annotated().next().is_none()
+}
+
 /// Why nothing was sampled, and what to do.
 fn why_nothing(stats: &Stats, subject: Subject) -> String {
-    const ADVICE: &str = "record longer, with `--repeat 20` or `--overhead 5%`";
+    let advice = match stats.overhead < MORE_OVERHEAD {
+        true => "record longer, with `--repeat 20` or `--overhead 5%`",
+        false => "record longer, with `--repeat 20`",
+    };
     let seconds = stats.program_cpu_seconds;
     match subject {
         Subject::Running => {
@@ -228,12 +243,12 @@ fn why_nothing(stats: &Stats, subject: Subject) -> String {
     if processes > 1 {
         return format!(
             "{took} in {}, too little for a burst at this overhead; starting and counting them took {:.3} s more; \
-             {ADVICE}",
+             {advice}",
             plural(processes, "process"),
             stats.own_cpu_seconds
         );
     }
-    format!("{took}, too little for a burst at this overhead; {ADVICE}")
+    format!("{took}, too little for a burst at this overhead; {advice}")
 }
 
 /// The functions of a file that fit several graphs, a few of them by name; `None`: there are none.
@@ -445,6 +460,11 @@ mod tests {
             ..stats.clone()
         };
         insta::assert_snapshot!(why_nothing(&many, Subject::Command), @"the command took 0.400 s of CPU time in 1601 processes, too little for a burst at this overhead; starting and counting them took 0.020 s more; record longer, with `--repeat 20` or `--overhead 5%`");
+        let much = Stats {
+            overhead: 0.05,
+            ..stats.clone()
+        };
+        insta::assert_snapshot!(why_nothing(&much, Subject::Command), @"the command took 0.400 s of CPU time, too little for a burst at this overhead; record longer, with `--repeat 20`");
         let confined = Stats {
             confined: Some(Confined {
                 process: 7,
