@@ -358,7 +358,8 @@ pub fn refresh(write: &mut dyn FnMut(&[u8]) -> bool, force: bool) {
         let mut e = Encoder::resume(output, length);
         let (of, from, to) = first;
         let build_id = if of != 0 && (of == inode || of == line.inode) && path.starts_with(b"/") {
-            // SAFETY: the range is readable, and of the file that this code is of.
+            // SAFETY: the range is readable, and of the file that this code is of: if the file lost its pages, the
+            // program would fault as well.
             let start = unsafe { core::slice::from_raw_parts(from as *const u8, to.saturating_sub(from) as usize) };
             build_id(start).unwrap_or_default()
         } else {

@@ -61,23 +61,16 @@ pub(super) fn decode(op: &mut Op, instruction: &Instruction, machine: &Machine) 
     let index = instruction.memory_index();
     let data = instruction.op_register(u32::from(scatters));
     let has_opmask = instruction.encoding() == EncodingKind::EVEX;
-    if !(if has_opmask {
-        machine.has_avx512
+    let (mask, exists) = if has_opmask {
+        (instruction.op_mask(), machine.has_avx512)
     } else {
-        machine.has_avx2
-    }) {
-        return None;
-    }
-    let mask = if has_opmask {
-        instruction.op_mask()
-    } else {
-        instruction.op2_register()
+        (instruction.op2_register(), machine.has_avx2)
     };
     let plain_base = instruction.memory_base() == Register::None || instruction.memory_base().is_gpr64();
     let plain_segment = !matches!(instruction.memory_segment(), Register::FS | Register::GS);
     let clash = !scatters && data.number() == index.number()
         || !has_opmask && (mask.number() == data.number() || mask.number() == index.number());
-    if mask == Register::None || !plain_base || !plain_segment || clash {
+    if !exists || mask == Register::None || !plain_base || !plain_segment || clash {
         return None;
     }
     let count = (index.size() >> index_size).min(data.size() >> size);

@@ -2,9 +2,9 @@
 //
 // Until a module is finished, LLVM keeps its probes by function in a hash map, whose order depends on the addresses of
 // symbols in memory; it sorts them by section only (MCPseudoProbeSections::emit, LLVM 22). Where functions share a
-// section, as they do without -ffunction-sections, each compilation may order their probes in another way, and with them
-// the file has other bytes, and the program another build-id. Here, the probes of each function are emitted before the
-// code of the next, so that the map never has more than one.
+// section, as they do without -ffunction-sections, each compilation may order their probes in another way: the file has
+// other bytes, and the program another build-id. Here, the probes of each function are emitted before the code of the
+// next, so that the map never has more than one. Where another process assembles (-save-temps), LLVM's order stays.
 #include "pleach.h"
 #include "llvm/CodeGen/AsmPrinter.h"
 #include "llvm/CodeGen/CFIFixup.h"
@@ -33,7 +33,7 @@ public:
 
   PleachEmitProbes() : MachineFunctionPass(ID) {}
 
-  StringRef getPassName() const override { return "pleach: emit the probes of the last function"; }
+  StringRef getPassName() const override { return "pleach: emit the probes of the function before"; }
 
   void getAnalysisUsage(AnalysisUsage &AU) const override {
     AU.setPreservesAll();

@@ -488,8 +488,8 @@ fn coroutines_can_be_linked_late() {
     assert_annotated(&annotated);
 }
 
-/// LLVM orders the probes of functions that share a section by addresses in the memory of the compiler, which differ from
-/// run to run.
+/// LLVM orders the probes of functions that share a section by addresses in the memory of the compiler, which differ
+/// from run to run.
 #[test]
 fn objects_have_the_same_bytes_each_time() {
     const FUNCTIONS: u32 = 80;

@@ -143,12 +143,6 @@ impl Target<'_> {
                 "pleach: error: nothing was sampled: {}",
                 why_nothing(&recording.stats, self.subject)
             );
-            // Whoever records longer for this reason is to know it before.
-            if recording.vectors.coverage.is_empty() && none_is_annotated(&recording.vectors, &self.finder) {
-                eprintln!(
-                    "pleach: warning: nor is any of the files that ran annotated: compile with $(pleach flags annotate)"
-                );
-            }
         }
         Ok(sampled)
     }
@@ -197,12 +191,6 @@ impl OutputAction {
 
 fn has_samples(profile: &ProfileFile) -> bool {
     profile.samples() > 0 || profile.provenance().is_ok_and(|provenance| provenance.bursts > 0)
-}
-
-/// Whether all modules of a recording are found, and none of them is annotated.
-fn none_is_annotated(vectors: &VectorSet, finder: &Finder) -> bool {
-    let program = Program::read(&vectors.modules, finder);
-    !vectors.modules.is_empty() && program.problems.is_empty() && program.annotated().next().is_none()
 }
 
 /// Why nothing was sampled, and what to do.
