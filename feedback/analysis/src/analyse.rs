@@ -51,7 +51,8 @@ pub enum AnalysisError {
     /// Sampled modules are nowhere, or changed, and no other is annotated.
     #[error(
         "some of the sampled files are gone or changed, and none of the others is annotated: name copies of the \
-         recorded builds with `pleach analyse --binary`"
+         recorded builds with `pleach analyse --binary`, or compile with $(pleach flags annotate) if they were not \
+         annotated"
     )]
     Gone,
     /// Modules were annotated at different anchors.
