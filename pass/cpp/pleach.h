@@ -496,6 +496,11 @@ struct PleachRevealLengthsPass : llvm::PassInfoMixin<PleachRevealLengthsPass> {
   llvm::PreservedAnalyses run(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);
 };
 
+// LLVM's pass that gives frequent lengths code of their own, in functions that have lengths: it computes frequencies first.
+struct PleachSpecialiseLengthsPass : llvm::PassInfoMixin<PleachSpecialiseLengthsPass> {
+  llvm::PreservedAnalyses run(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);
+};
+
 // Compares the divisor of divisions with the most frequent one, by which the division is fast.
 struct PleachDivideByFrequentPass : llvm::PassInfoMixin<PleachDivideByFrequentPass> {
   llvm::PreservedAnalyses run(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);

@@ -102,6 +102,8 @@ static Function *calledHere(Instruction &I) {
   return Callee && !Callee->isDeclaration() ? Callee : nullptr;
 }
 
+static bool callsAny(Function &F) { return any_of(instructions(F), calledHere); }
+
 // Whether a function has samples, from which its counts are estimated.
 static bool isSampled(const Function &F) {
   return !F.isDeclaration() && F.getEntryCount() && !F.hasFnAttribute(PleachUnsampledAttribute);
@@ -118,11 +120,13 @@ struct PleachLowerEarlyThresholdsPass : PassInfoMixin<PleachLowerEarlyThresholds
   PleachLowerEarlyThresholdsPass(int Threshold) : Threshold(Threshold) {}
 
   PreservedAnalyses run(Function &F, FunctionAnalysisManager &FAM) {
-    const bool IsSampled = isSampled(F);
-    BlockFrequencyInfo &Frequencies = FAM.getResult<BlockFrequencyAnalysis>(F);
-    const double Entry = double(Frequencies.getEntryFreq().getFrequency());
+    if (!callsAny(F))
+      return PreservedAnalyses::all();
+    // Frequencies are computed for what was sampled only.
+    BlockFrequencyInfo *Frequencies = isSampled(F) ? &FAM.getResult<BlockFrequencyAnalysis>(F) : nullptr;
+    const double Cold = Frequencies ? double(Frequencies->getEntryFreq().getFrequency()) * ColdShare : 0;
     for (BasicBlock &B : F)
-      if (!IsSampled || double(Frequencies.getBlockFreq(&B).getFrequency()) < Entry * ColdShare)
+      if (!Frequencies || double(Frequencies->getBlockFreq(&B).getFrequency()) < Cold)
         for (Instruction &I : B)
           if (Function *Callee = calledHere(I); Callee && !Callee->hasFnAttribute(Attribute::InlineHint))
             setInlineThreshold(cast<CallBase>(I), Threshold);
@@ -248,8 +252,9 @@ struct PleachEnableProfileSummaryPass : PassInfoMixin<PleachEnableProfileSummary
     for (Function &F : M) {
       if (F.hasFnAttribute(PleachNotExecutedAttribute)) {
         F.removeFnAttr(PleachNotExecutedAttribute);
-        inlineLess(F, FAM.getResult<BlockFrequencyAnalysis>(F));
-      } else if (!F.isDeclaration() && !F.hasOptSize()) {
+        if (callsAny(F))
+          inlineLess(F, FAM.getResult<BlockFrequencyAnalysis>(F));
+      } else if (!F.isDeclaration() && !F.hasOptSize() && callsAny(F)) {
         BlockFrequencyInfo &Frequencies = FAM.getResult<BlockFrequencyAnalysis>(F);
         const bool IsUnsampled = F.hasFnAttribute(PleachUnsampledAttribute);
         if (IsUnsampled)

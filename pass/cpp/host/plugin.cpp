@@ -179,7 +179,7 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
     FPM.addPass(PleachCleanUpPass());
     if (UsesProfile() && pleachHostPasses().SpecialiseLengths) {
       FPM.addPass(PleachRevealLengthsPass());
-      FPM.addPass(PGOMemOPSizeOpt());
+      FPM.addPass(PleachSpecialiseLengthsPass());
     }
     if (UsesProfile() && pleachHostPasses().SpecialiseDivisors && !isBeforeLink(P))
       FPM.addPass(PleachDivideByFrequentPass());
@@ -194,7 +194,7 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
         MPM.addPass(PleachPass(Run, OptimizerEarly, P));
         // After inlining, unlike clang: functions with code for each length are too large to be inlined.
         if (UsesProfile() && pleachHostPasses().SpecialiseLengths)
-          MPM.addPass(createModuleToFunctionPassAdaptor(PGOMemOPSizeOpt()));
+          MPM.addPass(createModuleToFunctionPassAdaptor(PleachSpecialiseLengthsPass()));
       });
   PB->registerFullLinkTimeOptimizationLastEPCallback([Run](ModulePassManager &MPM, OptimizationLevel) {
     MPM.addPass(PleachPass(Run, OptimizerLast, ThinOrFullLTOPhase::FullLTOPostLink));

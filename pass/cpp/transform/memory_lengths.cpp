@@ -8,6 +8,7 @@
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Transforms/Instrumentation/PGOInstrumentation.h"
 #include "llvm/Transforms/Utils/BuildLibCalls.h"
 
 using namespace llvm;
@@ -111,4 +112,14 @@ PreservedAnalyses PleachRevealLengthsPass::run(Function &F, FunctionAnalysisMana
     }
   }
   return preserved(Changed);
+}
+
+// Whether an instruction may be what LLVM's pass specialises. Of calls with metadata, most have none of values.
+static bool mayHaveLengths(const Instruction &I) {
+  const auto *Call = dyn_cast<CallInst>(&I);
+  return Call && !Call->isIndirectCall() && Call->getMetadata(LLVMContext::MD_prof);
+}
+
+PreservedAnalyses PleachSpecialiseLengthsPass::run(Function &F, FunctionAnalysisManager &FAM) {
+  return any_of(instructions(F), mayHaveLengths) ? PGOMemOPSizeOpt().run(F, FAM) : PreservedAnalyses::all();
 }
