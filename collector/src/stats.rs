@@ -57,6 +57,9 @@ pub struct Stats {
     /// The processes that confined themselves by a seccomp filter, if any: sampling ended in them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confined: Option<Confined>,
+    /// None of the files that the only process ran is annotated.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unannotated: bool,
     /// The result of comparing shadow execution with real execution, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<Verified>,

@@ -238,10 +238,13 @@ PLEACH_OFFSET(PleachLatencies, Other, 48);
 // Selects of one condition, in one block, on a loop-carried chain.
 struct PleachLoopCarriedSelect {
   LLVMValueRef Select; // the first of them
-  double Condition;    // cycles from the previous iteration's result to the condition
-  double Values;       // cycles from the previous iteration's result to the operands
+  // Cycles from the start of an iteration to the condition, and to the values that the next iteration depends on: as it
+  // is, and if the selects did not wait for their condition.
+  double Condition;
+  double Waiting;
+  double Predicted;
 };
-PLEACH_SIZE(PleachLoopCarriedSelect, 24);
+PLEACH_SIZE(PleachLoopCarriedSelect, 32);
 PLEACH_OFFSET(PleachLoopCarriedSelect, Condition, 8);
 
 // ---- Exact counting ------------------------------------------------------------------------------------------------
@@ -358,6 +361,7 @@ void pleach_remark(LLVMValueRef F, bool Passed, const char *Name, const PleachRe
 void pleach_set_target_options(void *TargetMachine, bool Split);
 bool pleach_may_align(void *TargetMachine);
 bool pleach_assembles_itself(void *TargetMachine);
+bool pleach_emits_debug_info(LLVMModuleRef M);
 uint32_t pleach_align_loops(LLVMValueRef F, PleachAlignmentFn Decide);
 void pleach_keep_host_block_order(LLVMValueRef F);
 uint32_t pleach_prepare_computed_gotos(LLVMModuleRef M);

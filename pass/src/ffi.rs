@@ -212,9 +212,10 @@ layout!(Latencies: 56, other: 48);
 pub struct LoopCarriedSelect {
     pub select: LLVMValueRef,
     pub condition: f64,
-    pub values: f64,
+    pub waiting: f64,
+    pub predicted: f64,
 }
-layout!(LoopCarriedSelect: 24, condition: 8);
+layout!(LoopCarriedSelect: 32, condition: 8);
 
 /// Mirror of `PleachCallKindFn`: the kind of calls, by the callee's name.
 pub type CallKindFn = extern "C" fn(*const u8, usize) -> u32;
@@ -326,6 +327,7 @@ unsafe extern "C" {
     pub fn pleach_set_target_options(target_machine: *mut c_void, split: bool);
     pub fn pleach_may_align(target_machine: *mut c_void) -> bool;
     pub fn pleach_assembles_itself(target_machine: *mut c_void) -> bool;
+    pub fn pleach_emits_debug_info(module: LLVMModuleRef) -> bool;
     pub fn pleach_align_loops(function: LLVMValueRef, decide: AlignmentFn) -> u32;
     pub fn pleach_keep_host_block_order(function: LLVMValueRef);
     pub fn pleach_prepare_computed_gotos(module: LLVMModuleRef) -> u32;
@@ -431,6 +433,12 @@ pub fn merge_only_equal_blocks() {
 /// arguments only.
 pub fn keep_invokes_apart() {
     set_host_option("simplifycfg-merge-compatible-invokes", "0");
+}
+
+/// Turns off the analysis that follows variables through machine code, for the whole process: it takes time for each
+/// function with locations, as of probes and markers, even without a variable.
+pub fn follow_no_variables() {
+    set_host_option("experimental-debug-variable-locations", "0");
 }
 
 /// Turns LLVM's optimisation of cold blocks for size on or off for the whole process, unless the user has set it.

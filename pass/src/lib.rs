@@ -98,6 +98,9 @@ unsafe extern "C" fn pre_codegen(module: *mut c_void, target_machine: *mut c_voi
             if settings::annotates() && !ffi::pleach_assembles_itself(target_machine) {
                 ffi::diagnose(module, &PassError::OtherAssembler.to_string(), true);
             }
+            if (settings::annotates() || settings::uses_profile()) && !ffi::pleach_emits_debug_info(module) {
+                ffi::follow_no_variables();
+            }
             placement::before_codegen(module, target_machine);
         }
     });
@@ -318,7 +321,11 @@ fn use_profile<'ctx>(
         remarks::print(&outcome.line(&facts.source_file));
     }
     // Superblocks would change the graph for which counters are placed.
-    if outcome.sampled > 0 && settings.superblocks.is_some() && settings.instrument.is_none() {
+    let forms_superblocks = settings.superblocks.is_some() && settings.instrument.is_none();
+    if outcome.sampled > 0
+        && forms_superblocks
+        && (settings.superblocks_aggressive || source.support()?.superblocks())
+    {
         markers::insert(module, functions, &source, &older)?;
     }
     Ok(())

@@ -35,6 +35,15 @@ pub(crate) struct Unseen {
     pub in_valgrind: bool,
 }
 
+/// What the end of a recording tells about its coverage.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    /// Notes for the user.
+    pub remarks: Vec<String>,
+    /// Processes asked for the plans of their files, and none of these is annotated.
+    pub unannotated: bool,
+}
+
 /// The plans of a recording, for all its runs.
 #[derive(Debug)]
 pub(crate) struct Coverage {
@@ -67,7 +76,7 @@ impl Coverage {
         std::os::unix::fs::symlink(self.folder.path(), directory.join(&*name))
     }
 
-    /// Adds what was found to the vectors, and returns notes for the user. `unobserved`: signatures of modules, with the
+    /// Adds what was found to the vectors. `unobserved`: signatures of modules, with the
     /// number of processes that had them without breakpoints and did not note it themselves; `end`: CPU time of the
     /// program in all processes, in nanoseconds. `in_use`: files that processes still have mapped.
     pub(crate) fn finish(
@@ -77,10 +86,12 @@ impl Coverage {
         unobserved: &[(u64, u64)],
         in_use: &BTreeSet<PathBuf>,
         end: u64,
-    ) -> Vec<String> {
+    ) -> Finished {
         let mut remarks = Vec::new();
         let folder = Arc::clone(&self.folder);
         let plans = self.requests.finish();
+        // The first plan is the program's, which was made before the program asked for any.
+        let unannotated = plans.len() > 1 && plans.iter().all(|(_, plan)| matches!(plan.outcome, Outcome::Nothing));
         for &(signature, processes) in unobserved {
             unseen.modules |= !note_unobserved(folder.path(), signature, processes, &plans);
         }
@@ -118,7 +129,7 @@ impl Coverage {
                 }
             }
         }
-        remarks
+        Finished { remarks, unannotated }
     }
 }
 

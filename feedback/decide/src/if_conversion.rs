@@ -67,17 +67,17 @@ pub fn function_is_worth_converting(slots: f64, executions: f64) -> bool {
     slots >= MIN_GAIN * SLOTS_PER_BLOCK * executions
 }
 
-/// Whether a select on a loop-carried chain is faster as a branch. `condition`, `values`: cycles from the start of an
-/// iteration until the select's condition and its operands are available.
+/// Whether a select on a loop-carried chain is faster as a branch. Cycles from the start of an iteration: `condition`,
+/// until the select's condition is known; `waiting`, until the next iteration can start; `predicted`, the same if the
+/// select did not wait for its condition.
 ///
-/// With a select, each iteration waits for condition and operands. With a branch, it waits for the operands only,
-/// unless the branch is mispredicted: then it waits for the condition and pays the misprediction. A recorded program
-/// that has a select there has no misprediction rate for it, so a rate of one half is assumed.
-pub fn branch_is_profitable(condition: f64, values: f64) -> bool {
+/// What else the next iteration depends on, beside the select or after it, is in both: in a generator of random numbers
+/// most of the chain is, and the branch saves nothing. If a branch is mispredicted, the iteration also waits for the
+/// condition and pays the misprediction. A recorded program that has a select there has no misprediction rate for it, so
+/// a rate of one half is assumed.
+pub fn branch_is_profitable(condition: f64, waiting: f64, predicted: f64) -> bool {
     const ASSUMED_RATE: f64 = 0.5;
-    let select = 1.0 + condition.max(values);
-    let branch = values + ASSUMED_RATE * (condition + MISPREDICTION_CYCLES);
-    branch < select
+    predicted + ASSUMED_RATE * (condition + MISPREDICTION_CYCLES) < waiting
 }
 
 #[cfg(test)]
@@ -86,13 +86,20 @@ mod tests {
 
     #[test]
     fn a_branch_pays_for_a_call_on_the_chain_but_not_for_a_load() {
-        let (load, compare, call) = (5.0, 1.0, 20.0);
-        assert!(!branch_is_profitable(load + compare, 0.0));
-        assert!(!branch_is_profitable(2.0 * load + compare, 0.0));
-        assert!(branch_is_profitable(3.0 * load + compare, 0.0));
+        let (load, compare, call, select) = (5.0, 1.0, 20.0, 1.0);
+        // The next iteration begins with the select, whose operands are known after `values` cycles.
+        let pays = |condition: f64, values: f64| {
+            branch_is_profitable(condition, condition.max(values) + select, values)
+        };
+        assert!(!pays(load + compare, 0.0));
+        assert!(!pays(2.0 * load + compare, 0.0));
+        assert!(pays(3.0 * load + compare, 0.0));
         // A search tree whose keys a function compares.
-        assert!(branch_is_profitable(load + call + compare, 1.0));
-        assert!(!branch_is_profitable(load + call + compare, load + call));
+        assert!(pays(load + call + compare, 1.0));
+        assert!(!pays(load + call + compare, load + call));
+        // A sum that takes as long as the condition, to which the select adds.
+        let (sum, add) = (40.0, 1.0);
+        assert!(!branch_is_profitable(sum + compare, sum + compare + select + add, sum + add));
     }
 
     #[test]

@@ -63,15 +63,22 @@ double ChainsFrom::to(const Value *V, unsigned Depth) {
   if (Sources.contains(V))
     return isa<LoadInst>(V) ? Latencies.Load : 0;
   auto *I = dyn_cast<Instruction>(V);
-  if (!I || (L && !L->contains(I)) || Depth > MaxDepth || (L && isa<PHINode>(I) && I->getParent() == L->getHeader()))
+  if (!I || (L && !L->contains(I)) || (L && isa<PHINode>(I) && I->getParent() == L->getHeader()))
     return -1;
-  auto [Known, IsNew] = Longest.try_emplace(I, -1);
-  if (!IsNew)
+  auto Known = Longest.find(I);
+  if (Known != Longest.end())
     return Known->second;
+  if (Depth > MaxDepth) {
+    Complete = false;
+    return -1;
+  }
+  Longest[I] = -1;
+  const auto *Select = dyn_cast<SelectInst>(I);
+  const bool IsPredicted = Select && is_contained(Predicted, Select);
   double Max = -1;
-  for (const Value *Operand : I->operands())
+  for (const Value *Operand : drop_begin(I->operand_values(), IsPredicted))
     Max = std::max(Max, to(Operand, Depth + 1));
-  return Longest[I] = Max < 0 ? -1 : Max + latency(*I, Latencies);
+  return Longest[I] = Max < 0 ? -1 : Max + (IsPredicted ? 0 : latency(*I, Latencies));
 }
 
 } // namespace pleach

@@ -1,6 +1,7 @@
 // Chains of dependent instructions, and how long they take.
 #pragma once
 #include "pleach.h"
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Analysis/LoopInfo.h"
@@ -23,16 +24,22 @@ class ChainsFrom {
   const llvm::Loop *L; // may be null
   const PleachLatencies &Latencies;
   const llvm::SmallPtrSetImpl<const llvm::Value *> &Sources;
+  llvm::ArrayRef<llvm::SelectInst *> Predicted;
   llvm::DenseMap<const llvm::Instruction *, double> Longest;
+  bool Complete = true;
 
 public:
+  // `Predicted`: selects that do not wait for their condition.
   ChainsFrom(const llvm::SmallPtrSetImpl<const llvm::Value *> &Sources, const llvm::Loop *L,
-             const PleachLatencies &Latencies)
-      : L(L), Latencies(Latencies), Sources(Sources) {}
+             const PleachLatencies &Latencies, llvm::ArrayRef<llvm::SelectInst *> Predicted = {})
+      : L(L), Latencies(Latencies), Sources(Sources), Predicted(Predicted) {}
 
   // Cycles until a value is available after the last source before it; -1 if it does not depend on the sources. A source
   // that is a load takes the time of a load: it waits for a store.
   double to(const llvm::Value *V, unsigned Depth = 0);
+
+  // Whether all chains were followed to their beginning.
+  bool areComplete() const { return Complete; }
 };
 
 } // namespace pleach

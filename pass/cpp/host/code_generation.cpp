@@ -4,6 +4,7 @@
 #include "llvm/Analysis/BranchProbabilityInfo.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/ProfileSummaryInfo.h"
+#include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/Instructions.h"
@@ -42,6 +43,9 @@ void pleach_set_target_options(void *Target, bool Split) {
 
 // Whether LLVM assembles its output. Other assemblers do not know all of its directives.
 bool pleach_assembles_itself(void *Target) { return !static_cast<TargetMachine *>(Target)->Options.DisableIntegratedAS; }
+
+// Whether debug information is emitted. What identifies inlined code here is none.
+bool pleach_emits_debug_info(LLVMModuleRef M) { return !unwrap(M)->debug_compile_units().empty(); }
 
 // Whether loops may be aligned by the profile: on processors that the model describes, unless the user gave an
 // alignment.

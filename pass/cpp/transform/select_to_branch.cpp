@@ -32,6 +32,18 @@ SmallVector<SelectInst *, 4> group(SelectInst &First) {
   return Group;
 }
 
+// Cycles from φs of a loop's header to their values in the next iteration.
+double ofIteration(const Loop &L, const SmallPtrSetImpl<const Value *> &Phis, pleach::ChainsFrom &Chains) {
+  double Cycles = 0;
+  for (const Value *V : Phis) {
+    const auto *Phi = cast<PHINode>(V);
+    for (unsigned I = 0; I < Phi->getNumIncomingValues(); ++I)
+      if (L.contains(Phi->getIncomingBlock(I)))
+        Cycles = std::max(Cycles, Chains.to(Phi->getIncomingValue(I)));
+  }
+  return Cycles;
+}
+
 } // namespace
 
 extern "C" {
@@ -60,12 +72,14 @@ size_t pleach_find_loop_carried_selects(LLVMValueRef V, const PleachLatencies *L
       SmallVector<SelectInst *, 4> Group = group(First);
       for (SelectInst *Select : Group)
         pleach::dependentHeaderPhis(*Select, *L, Decided);
-      pleach::ChainsFrom Chains(Decided, L, *Latencies);
-      double Condition = Chains.to(First.getCondition()), Values = 0;
-      for (SelectInst *Select : Group)
-        Values = std::max({Values, Chains.to(Select->getTrueValue()), Chains.to(Select->getFalseValue())});
-      if (Condition >= 0)
-        Found[Count++] = {wrap(&First), Condition, Values};
+      pleach::ChainsFrom Waiting(Decided, L, *Latencies), Predicted(Decided, L, *Latencies, Group);
+      const double Condition = Waiting.to(First.getCondition());
+      if (Condition < 0)
+        continue;
+      const PleachLoopCarriedSelect Selects = {wrap(&First), Condition, ofIteration(*L, Decided, Waiting),
+                                               ofIteration(*L, Decided, Predicted)};
+      if (Waiting.areComplete() && Predicted.areComplete())
+        Found[Count++] = Selects;
     }
   }
   return Count;

@@ -33,7 +33,7 @@ pub fn run(module: &Module<'_>, settings: &Settings) -> Result<bool, PassError> 
         }
         let (mut here, mut lines) = (0, Vec::new());
         for selects in &found {
-            let pays = any || branch_is_profitable(selects.condition, selects.values);
+            let pays = any || branch_is_profitable(selects.condition, selects.waiting, selects.predicted);
             if pays && decisions.take(Optimisation::SelectToBranch, &ir::name_of(value), None)? {
                 // SAFETY: as above.
                 unsafe {

@@ -40,6 +40,20 @@ fn a_recording_without_a_burst_fails_and_says_why() {
     assert!(text.contains("nothing was sampled"), "{text}");
 }
 
+#[test]
+fn a_short_program_that_is_not_annotated_is_told_apart() {
+    let dir = scratch();
+    let (file, binary) = (dir.path().join("short.c"), dir.path().join("short"));
+    std::fs::write(&file, "int main(void) { return 0; }").expect("the folder is writable");
+    compile(&binary, &[] as &[&str], &[file]);
+    let mut record = Command::new(pleach());
+    record.args(["record", "--overhead", "0.01%", "-o"]);
+    record.arg(dir.path().join("short.pleach")).arg("--").arg(binary);
+    let (code, text) = failure(&mut record);
+    assert_eq!(code, 4, "{text}");
+    assert!(text.contains("none of its files is annotated"), "{text}");
+}
+
 /// Confines itself at once, by a filter that allows everything, and runs for three tenths of a second.
 const CONFINED: &str = "
 #include <linux/filter.h>

@@ -229,13 +229,16 @@ impl Session for PreloadSession<'_> {
         remarks.extend(note_on_losses(self.account.as_ref().map_or(0, RunAccount::unwritten)));
         if let Some(coverage) = self.coverage {
             let unobserved = self.account.as_ref().map(RunAccount::unobserved).unwrap_or_default();
-            remarks.extend(coverage.finish(
+            let finished = coverage.finish(
                 &mut vectors,
                 unseen,
                 &unobserved,
                 &self.running.files,
                 totals.program_ns,
-            ));
+            );
+            remarks.extend(finished.remarks);
+            // Files of processes that are not chosen for sampling are not looked at.
+            stats.unannotated = finished.unannotated && stats.processes + stats.unsampled_processes == 1;
             if self.options.coverage == CoverageMode::On {
                 remarks.extend(note_on_breakpoints(&totals, stats.bursts));
             }

@@ -236,6 +236,12 @@ fn why_nothing(stats: &Stats, subject: Subject) -> String {
             stats.own_cpu_seconds
         );
     }
+    if stats.unannotated {
+        return format!(
+            "{took}, too little for a burst at this overhead; and none of its files is annotated: build the program with \
+             `pleach flags annotate`"
+        );
+    }
     format!("{took}, too little for a burst at this overhead; {advice}")
 }
 

@@ -73,8 +73,26 @@ impl Activation {
         self.hypotheses.iter().any(|hypothesis| hypothesis.open.is_some())
     }
 
-    /// Control reached the code of these blocks.
+    /// Control reached the code of these blocks. A block that is there again was executed again: an unrolled loop without
+    /// branches has the probes of several iterations at one address.
     pub fn pass(&mut self, group: &[BlockIndex], graph: &Graph, sequences: &mut BlockSequences, sink: &mut impl Sink) {
+        let mut rest = group;
+        while !rest.is_empty() {
+            let again = (1..rest.len()).find(|&at| rest[..at].contains(&rest[at]));
+            let (once, others) = rest.split_at(again.unwrap_or(rest.len()));
+            self.pass_once(once, graph, sequences, sink);
+            rest = others;
+        }
+    }
+
+    /// Control reached the code of these blocks, which are different.
+    fn pass_once(
+        &mut self,
+        group: &[BlockIndex],
+        graph: &Graph,
+        sequences: &mut BlockSequences,
+        sink: &mut impl Sink,
+    ) {
         if self.is_open() {
             if self.go_on(group, graph, sequences, sink) {
                 return;

@@ -58,6 +58,27 @@ const ENTRY: Option<Start> = Some(Start::Entry);
 const INSIDE: Option<Start> = Some(Start::Inside);
 
 #[test]
+fn an_unrolled_loop_has_several_iterations_at_one_address() {
+    // The arm 3 became a select.
+    let cfg = cfg(&[&[1], &[2, 5], &[3, 4], &[4], &[1], &[]]);
+    let graph = Graph::new(&cfg, &NumberingOptions::default());
+    let shown = [0, 1, 2, 4, 5].map(BlockIndex);
+    let mut sequences = BlockSequences::new(InstanceBlocks::new(cfg.blocks.len(), shown.into_iter()));
+    let mut activation = Activation::new(false);
+    let mut told = Told::default();
+    let body = [2, 4, 1, 2, 4, 1].map(BlockIndex);
+    activation.pass(&[BlockIndex(1)], &graph, &mut sequences, &mut told);
+    activation.pass(&body, &graph, &mut sequences, &mut told);
+    activation.pass(&body, &graph, &mut sequences, &mut told);
+    assert_eq!((told.inconsistent, told.lost), (0, 0));
+    assert_eq!(told.observations.len(), 4);
+    for observation in &told.observations {
+        let blocks: Vec<_> = observation.iter().map(|paths| &paths[0].blocks).collect();
+        assert_eq!(blocks, [&[1, 2, 3, 4].map(BlockIndex)[..], &[1, 2, 4].map(BlockIndex)[..]]);
+    }
+}
+
+#[test]
 fn a_loop_is_cut_at_its_back_edge() {
     let cfg = cfg(&[&[1], &[2, 3], &[1], &[]]);
     let told = walk(&cfg, &[], &[0, 1, 2, 1, 2, 1, 3], true, true);
