@@ -322,9 +322,7 @@ fn use_profile<'ctx>(
     }
     // Superblocks would change the graph for which counters are placed.
     let forms_superblocks = settings.superblocks.is_some() && settings.instrument.is_none();
-    if outcome.sampled > 0
-        && forms_superblocks
-        && (settings.superblocks_aggressive || source.support()?.superblocks())
+    if outcome.sampled > 0 && forms_superblocks && (settings.superblocks_aggressive || source.support()?.superblocks())
     {
         markers::insert(module, functions, &source, &older)?;
     }

@@ -88,9 +88,8 @@ mod tests {
     fn a_branch_pays_for_a_call_on_the_chain_but_not_for_a_load() {
         let (load, compare, call, select) = (5.0, 1.0, 20.0, 1.0);
         // The next iteration begins with the select, whose operands are known after `values` cycles.
-        let pays = |condition: f64, values: f64| {
-            branch_is_profitable(condition, condition.max(values) + select, values)
-        };
+        let pays =
+            |condition: f64, values: f64| branch_is_profitable(condition, condition.max(values) + select, values);
         assert!(!pays(load + compare, 0.0));
         assert!(!pays(2.0 * load + compare, 0.0));
         assert!(pays(3.0 * load + compare, 0.0));
@@ -99,7 +98,11 @@ mod tests {
         assert!(!pays(load + call + compare, load + call));
         // A sum that takes as long as the condition, to which the select adds.
         let (sum, add) = (40.0, 1.0);
-        assert!(!branch_is_profitable(sum + compare, sum + compare + select + add, sum + add));
+        assert!(!branch_is_profitable(
+            sum + compare,
+            sum + compare + select + add,
+            sum + add
+        ));
     }
 
     #[test]

@@ -21,7 +21,7 @@ end:
 }
 
 ; expected:
-; define i32 @sign_of_difference(i64 %a, i64 %b) {
+; define range(i32 -3, 4) i32 @sign_of_difference(i64 %a, i64 %b) {
 ; end:
 ;   %positive = icmp sgt i64 %a, %b
 ;   %negative.not.not = icmp eq i64 %a, %b

@@ -1,5 +1,6 @@
 //! Expectation maximisation over a function's paths (feedback/ALGORITHMS.md, Path crediting).
 
+use super::indistinct::{are_indistinct, bounds};
 use super::markov::Markov;
 use super::{Candidates, Credited, EdgeProbabilities};
 use crate::partial_path::PartialPath;
@@ -18,16 +19,18 @@ const MIN_PROBABILITY: f64 = 1e-3;
 const ZERO: Times = [0.0; REPLICATES + 1];
 
 /// The matching set of a partial path.
-struct Matching {
+pub(super) struct Matching {
     /// Candidates, and the fraction of each that the partial path is.
     paths: Vec<(u32, f32)>,
 }
 
 /// An observation with its matching sets.
-struct Evidence<'a> {
-    times: &'a Times,
+pub(super) struct Weighed<'a> {
+    pub times: &'a Times,
     /// By alternative: positions in the list of matchings.
-    alternatives: Vec<Vec<u32>>,
+    pub alternatives: Vec<Vec<u32>>,
+    /// Whether nothing in the recording tells the alternatives apart.
+    pub is_indistinct: bool,
 }
 
 /// Estimates a function's path counts. `flow`: the inferred counts of its edges.
@@ -59,6 +62,7 @@ pub(super) fn credit(function: &FunctionEvidence, flow: Option<&EdgeProbabilitie
         }
     }
     Credited {
+        bounds: bounds(&matchings, &observations, &weights, &counts),
         candidates,
         counts,
         unlisted,
@@ -109,7 +113,7 @@ fn prior(markov: &Markov<'_>, paths: &[Path]) -> Vec<f32> {
         .collect()
 }
 
-fn evidence<'a>(function: &'a FunctionEvidence, candidates: &Candidates) -> (Vec<Matching>, Vec<Evidence<'a>>, Times) {
+fn evidence<'a>(function: &'a FunctionEvidence, candidates: &Candidates) -> (Vec<Matching>, Vec<Weighed<'a>>, Times) {
     let shown = |path: &Path| path.blocks.iter().filter(|b| function.shown[b.index()]).count() as f32;
     let lengths: Vec<f32> = candidates.paths().iter().map(|path| shown(path).max(1.0)).collect();
     let (mut matchings, mut observations, mut unlisted) = (Vec::new(), Vec::new(), ZERO);
@@ -145,8 +149,9 @@ fn evidence<'a>(function: &'a FunctionEvidence, candidates: &Candidates) -> (Vec
                 .zip(&observation.times)
                 .for_each(|(sum, t)| *sum += t);
         } else {
-            observations.push(Evidence {
+            observations.push(Weighed {
                 times: &observation.times,
+                is_indistinct: alternatives.len() > 1 && are_indistinct(&observation.alternatives, &function.shown),
                 alternatives,
             });
         }
@@ -155,37 +160,28 @@ fn evidence<'a>(function: &'a FunctionEvidence, candidates: &Candidates) -> (Vec
 }
 
 /// One round: distributes observations in proportion to the paths' weights, and returns the new counts.
-fn round(matchings: &[Matching], observations: &[Evidence<'_>], weights: &[Times]) -> Vec<Times> {
+fn round(matchings: &[Matching], observations: &[Weighed<'_>], weights: &[Times]) -> Vec<Times> {
     let mut counts = vec![ZERO; weights.len()];
-    let mut all = ZERO;
-    for weight in weights {
-        add(&mut all, weight, |w| w);
-    }
+    let all = sum_of(weights);
     for observation in observations {
         match &observation.alternatives[..] {
             [partial_paths] => {
                 for &partial_path in partial_paths {
-                    share(
-                        &matchings[partial_path as usize],
-                        observation.times,
-                        weights,
-                        &mut counts,
-                    );
+                    let matching = &matchings[partial_path as usize];
+                    share(matching, observation.times, weights, |path, part| {
+                        add(&mut counts[path as usize], part, |t| t)
+                    });
                 }
             }
             alternatives => {
-                let likelihoods: Vec<Times> = alternatives
-                    .iter()
-                    .map(|partial_paths| likelihood(partial_paths, matchings, weights, &all))
-                    .collect();
-                let mut sum = ZERO;
-                likelihoods.iter().for_each(|l| add(&mut sum, l, |l| l));
+                let likelihoods = likelihoods(observation, matchings, weights, &all);
                 for (partial_paths, likelihood) in alternatives.iter().zip(&likelihoods) {
-                    let times: Times = std::array::from_fn(|lane| {
-                        observation.times[lane] * likelihood[lane] / sum[lane].max(f32::MIN_POSITIVE)
-                    });
+                    let times: Times = std::array::from_fn(|lane| observation.times[lane] * likelihood[lane]);
                     for &partial_path in partial_paths {
-                        share(&matchings[partial_path as usize], &times, weights, &mut counts);
+                        let matching = &matchings[partial_path as usize];
+                        share(matching, &times, weights, |path, part| {
+                            add(&mut counts[path as usize], part, |t| t)
+                        });
                     }
                 }
             }
@@ -194,8 +190,35 @@ fn round(matchings: &[Matching], observations: &[Evidence<'_>], weights: &[Times
     counts
 }
 
-fn add(sum: &mut Times, times: &Times, with: impl Fn(f32) -> f32) {
+/// The sum of all paths' weights.
+pub(super) fn sum_of(weights: &[Times]) -> Times {
+    let mut all = ZERO;
+    weights.iter().for_each(|weight| add(&mut all, weight, |w| w));
+    all
+}
+
+pub(super) fn add(sum: &mut Times, times: &Times, with: impl Fn(f32) -> f32) {
     sum.iter_mut().zip(times).for_each(|(sum, &t)| *sum += with(t));
+}
+
+/// The probability of each alternative of an observation.
+pub(super) fn likelihoods(
+    observation: &Weighed<'_>,
+    matchings: &[Matching],
+    weights: &[Times],
+    all: &Times,
+) -> Vec<Times> {
+    let of = |partial_paths: &Vec<u32>| likelihood(partial_paths, matchings, weights, all);
+    let mut likelihoods: Vec<Times> = observation.alternatives.iter().map(of).collect();
+    let mut sum = ZERO;
+    likelihoods.iter().for_each(|l| add(&mut sum, l, |l| l));
+    for likelihood in &mut likelihoods {
+        likelihood
+            .iter_mut()
+            .zip(&sum)
+            .for_each(|(l, sum)| *l /= sum.max(f32::MIN_POSITIVE));
+    }
+    likelihoods
 }
 
 /// Probability of a list of partial paths.
@@ -213,10 +236,10 @@ fn likelihood(partial_paths: &[u32], matchings: &[Matching], weights: &[Times], 
     product
 }
 
-/// Distributes one partial path.
-fn share(matching: &Matching, times: &Times, weights: &[Times], counts: &mut [Times]) {
+/// Distributes one partial path over its matching set. `give` gets each path with its part.
+pub(super) fn share(matching: &Matching, times: &Times, weights: &[Times], mut give: impl FnMut(u32, &Times)) {
     if let [(path, fraction)] = matching.paths[..] {
-        add(&mut counts[path as usize], times, |t| t * fraction);
+        give(path, &times.map(|t| t * fraction));
         return;
     }
     let mut sum = ZERO;
@@ -226,8 +249,9 @@ fn share(matching: &Matching, times: &Times, weights: &[Times], counts: &mut [Ti
     let scale: Times = std::array::from_fn(|lane| times[lane] / sum[lane].max(f32::MIN_POSITIVE));
     for &(path, fraction) in &matching.paths {
         let weights = &weights[path as usize];
-        for ((count, weight), scale) in counts[path as usize].iter_mut().zip(weights).zip(&scale) {
-            *count += weight * scale * fraction;
-        }
+        give(
+            path,
+            &std::array::from_fn(|lane| weights[lane] * scale[lane] * fraction),
+        );
     }
 }

@@ -39,6 +39,7 @@ pub(super) fn credit(function: &FunctionEvidence) -> Credited {
         candidates,
         counts,
         unlisted,
+        bounds: Default::default(),
     }
 }
 

@@ -319,5 +319,6 @@ pub(super) fn credit(function: &FunctionEvidence) -> Credited {
         candidates,
         counts,
         unlisted: all((begun + loops - listed).max(0.0)),
+        bounds: Default::default(),
     }
 }

@@ -14,12 +14,14 @@
 //!
 //! Counts are computed for the recording and for [`REPLICATES`] replicates, in each of which every burst has a Poisson
 //! weight: bursts are independent, the branches of one burst are not. The variance of a path's share over the
-//! replicates determines its interval ([`interval`]).
+//! replicates determines its interval ([`interval`]). Where nothing tells paths apart, it holds all that each may have had
+//! (`indistinct`).
 
 mod candidates;
 mod em;
 mod equal;
 mod flow;
+mod indistinct;
 pub mod interval;
 mod markov;
 
@@ -27,9 +29,11 @@ use crate::partial_paths::{Evidence, FunctionEvidence};
 use crate::replicates::{REPLICATES, Times};
 use candidates::Candidates;
 pub use flow::{EdgeProbabilities, Flows};
+use indistinct::Bounds;
 use interval::Interval;
 use pleach_profile::path_profile::{FunctionPaths, PathProfile};
 use pleach_profile::{Anchor, EstimatedPath};
+use rustc_hash::FxHashMap;
 
 /// How partial paths are distributed over their matching sets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -58,17 +62,33 @@ pub fn credit(evidence: &Evidence, anchor: Anchor, crediting: Crediting, flows: 
         }
     }
     let functions = functions.into_iter().map(|((id, cfg_hash), function, credited)| {
-        let paths = credited.candidates.into_paths().into_iter().zip(&credited.counts);
-        let paths = paths.filter(|(_, times)| times[0] > 0.0).map(|(path, times)| {
-            let Interval { low, high, effective } = Interval::from_replicates(times, &total, evidence.clusters);
-            EstimatedPath {
-                path,
-                count: times[0].into(),
-                low,
-                high,
-                effective,
-            }
-        });
+        let paths = credited
+            .candidates
+            .into_paths()
+            .into_iter()
+            .zip(&credited.counts)
+            .zip(0..);
+        let paths = paths
+            .filter(|((_, times), _)| times[0] > 0.0)
+            .map(|((path, times), number)| {
+                let interval = |times| Interval::from_replicates(times, &total, evidence.clusters);
+                let Interval {
+                    mut low,
+                    mut high,
+                    effective,
+                } = interval(times);
+                if let Some(bounds) = credited.bounds.get(&number) {
+                    low = low.min(interval(&bounds.least).low);
+                    high = high.max(interval(&bounds.most).high);
+                }
+                EstimatedPath {
+                    path,
+                    count: times[0].into(),
+                    low,
+                    high,
+                    effective,
+                }
+            });
         let mut paths: Vec<_> = paths.collect();
         paths.sort_by(|a, b| b.count.total_cmp(&a.count).then_with(|| a.path.cmp(&b.path)));
         FunctionPaths {
@@ -93,6 +113,8 @@ struct Credited {
     counts: Vec<Times>,
     /// Observations that no candidate explains.
     unlisted: Times,
+    /// Of candidates that share indistinct observations.
+    bounds: FxHashMap<u32, Bounds>,
 }
 
 fn credited(function: &FunctionEvidence, crediting: Crediting, flow: Option<&EdgeProbabilities>) -> Credited {

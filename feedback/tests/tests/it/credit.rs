@@ -252,9 +252,8 @@ proptest! {
 }
 
 /// A diamond whose sides left no probes: what was observed does not tell them apart, the inferred counts of edges do.
-#[test]
-fn edges_decide_between_paths_that_look_the_same() {
-    let cfg = cfg(&[&[1, 2], &[3], &[3], &[]]);
+/// A function of two arms, 100 executions of which show neither. `shown`: whether other executions show the arms.
+fn two_arms(cfg: &Cfg, shown: bool) -> Evidence {
     let side = |block| PartialPath {
         start: Some(Start::Entry),
         blocks: [0, block, 3].map(BlockIndex).to_vec(),
@@ -262,20 +261,40 @@ fn edges_decide_between_paths_that_look_the_same() {
     };
     let function = FunctionEvidence {
         name: cfg.name.clone(),
-        shown: vec![true, false, false, true],
+        shown: vec![true, shown, shown, true],
         observations: vec![Observation {
             alternatives: vec![vec![side(1)], vec![side(2)]],
             times: [100.0; REPLICATES + 1],
         }],
-        graph: Graph::new(&cfg, &NumberingOptions::default()),
+        graph: Graph::new(cfg, &NumberingOptions::default()),
         windows: Forest::default(),
         called: Called::default(),
     };
-    let key = (cfg.id, cfg.hash());
-    let evidence = Evidence {
-        functions: BTreeMap::from([(key, function)]),
+    Evidence {
+        functions: BTreeMap::from([((cfg.id, cfg.hash()), function)]),
+        clusters: 100,
         ..Evidence::default()
-    };
+    }
+}
+
+#[test]
+fn intervals_of_paths_that_nothing_tells_apart_hold_all_that_each_may_have() {
+    let cfg = cfg(&[&[1, 2], &[3], &[3], &[]]);
+    for (shown, least) in [(false, 99.0), (true, 0.0)] {
+        let profile = credit(&two_arms(&cfg, shown), Anchor::Early, Crediting::Em, &Flows::default());
+        for path in estimates(&profile) {
+            assert!((path.count - 50.0).abs() < 1.0, "{path:?}");
+            let width = path.high - path.low;
+            assert!((least..=100.0).contains(&width) && (width > 50.0) == !shown, "{path:?}");
+        }
+    }
+}
+
+#[test]
+fn edges_decide_between_paths_that_look_the_same() {
+    let cfg = cfg(&[&[1, 2], &[3], &[3], &[]]);
+    let key = (cfg.id, cfg.hash());
+    let evidence = two_arms(&cfg, false);
     let counts = |flows: &Flows| -> Vec<f64> {
         let profile = credit(&evidence, Anchor::Early, Crediting::Em, flows);
         let of = |block| {

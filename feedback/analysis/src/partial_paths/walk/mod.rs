@@ -86,13 +86,7 @@ impl Activation {
     }
 
     /// Control reached the code of these blocks, which are different.
-    fn pass_once(
-        &mut self,
-        group: &[BlockIndex],
-        graph: &Graph,
-        sequences: &mut BlockSequences,
-        sink: &mut impl Sink,
-    ) {
+    fn pass_once(&mut self, group: &[BlockIndex], graph: &Graph, sequences: &mut BlockSequences, sink: &mut impl Sink) {
         if self.is_open() {
             if self.go_on(group, graph, sequences, sink) {
                 return;

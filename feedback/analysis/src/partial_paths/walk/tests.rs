@@ -74,7 +74,10 @@ fn an_unrolled_loop_has_several_iterations_at_one_address() {
     assert_eq!(told.observations.len(), 4);
     for observation in &told.observations {
         let blocks: Vec<_> = observation.iter().map(|paths| &paths[0].blocks).collect();
-        assert_eq!(blocks, [&[1, 2, 3, 4].map(BlockIndex)[..], &[1, 2, 4].map(BlockIndex)[..]]);
+        assert_eq!(
+            blocks,
+            [&[1, 2, 3, 4].map(BlockIndex)[..], &[1, 2, 4].map(BlockIndex)[..]]
+        );
     }
 }
 
