@@ -375,6 +375,7 @@ void pleach_register_probe_order();
 
 // analysis/facts.cpp
 void pleach_target(LLVMModuleRef M, PleachTarget *Out);
+bool pleach_chooses_extreme(LLVMValueRef Terminator);
 void pleach_instruction_facts(LLVMValueRef Instruction, PleachInstructionFacts *Out);
 bool pleach_is_replaceable(LLVMValueRef F);
 uint64_t pleach_value_profile_id(LLVMValueRef F);

@@ -334,6 +334,7 @@ unsafe extern "C" {
     pub fn pleach_move_to_end(function: LLVMValueRef);
 
     fn pleach_target(module: LLVMModuleRef, out: *mut Target);
+    pub fn pleach_chooses_extreme(terminator: LLVMValueRef) -> bool;
     pub fn pleach_instruction_facts(instruction: LLVMValueRef, out: *mut InstructionFacts);
     pub fn pleach_is_replaceable(function: LLVMValueRef) -> bool;
     pub fn pleach_value_profile_id(function: LLVMValueRef) -> u64;

@@ -76,9 +76,9 @@ impl Coverage {
         std::os::unix::fs::symlink(self.folder.path(), directory.join(&*name))
     }
 
-    /// Adds what was found to the vectors. `unobserved`: signatures of modules, with the
-    /// number of processes that had them without breakpoints and did not note it themselves; `end`: CPU time of the
-    /// program in all processes, in nanoseconds. `in_use`: files that processes still have mapped.
+    /// Adds what was found to the vectors. `unobserved`: signatures of modules, with the number of processes that had them
+    /// without breakpoints and did not note it themselves; `end`: CPU time of the program in all processes, in
+    /// nanoseconds. `in_use`: files that processes still have mapped.
     pub(crate) fn finish(
         self,
         set: &mut VectorSet,

@@ -410,11 +410,7 @@ fn explain(path: &Path, file: &[u8], error: HeaderError) -> ProfileError {
             path,
             what: foreign(&file[..file.len().min(64)]),
         },
-        HeaderError::Truncated => ProfileError::Length {
-            path,
-            found: file.len() as u64,
-            expected: super::layout::HEADER as u64,
-        },
+        HeaderError::Truncated => ProfileError::damaged(&path, format!("cut off after {} bytes", file.len())),
         HeaderError::Version(found) => ProfileError::Version {
             path,
             found,

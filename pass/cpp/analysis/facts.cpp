@@ -4,6 +4,7 @@
 #include "llvm/Analysis/CallGraph.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/Attributes.h"
+#include "llvm/IR/CFG.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/InstIterator.h"
@@ -29,11 +30,39 @@ static bool isMutuallyRecursive(PleachRun &Run, Function &F) {
   return Run.MutuallyRecursive->contains(&F);
 }
 
+// Whether a block has nothing but a jump.
+static bool isEmpty(const BasicBlock &Block) {
+  return all_of(Block, [](const Instruction &I) { return I.isTerminator() || I.isDebugOrPseudoInst(); });
+}
+
 extern "C" {
 
 void pleach_target(LLVMModuleRef M, PleachTarget *Out) {
   const Triple &T = unwrap(M)->getTargetTriple();
   *Out = {T.isOSBinFormatELF(), T.getArch() == Triple::x86_64, T.getArch() == Triple::aarch64};
+}
+
+// Whether a branch only chooses the larger or the smaller of the two values that it compares.
+bool pleach_chooses_extreme(LLVMValueRef V) {
+  auto *Branch = dyn_cast<BranchInst>(unwrap(V));
+  if (!Branch || !Branch->isConditional())
+    return false;
+  auto *Compared = dyn_cast<CmpInst>(Branch->getCondition());
+  const BasicBlock *From = Branch->getParent();
+  for (const BasicBlock *Arm : successors(From)) {
+    const BasicBlock *Join = Arm->getSingleSuccessor();
+    if (!Compared || !Join || Arm->getSinglePredecessor() != From || !is_contained(successors(From), Join) || !isEmpty(*Arm))
+      continue;
+    auto Phis = Join->phis();
+    if (Phis.empty() || std::next(Phis.begin()) != Phis.end())
+      continue;
+    const Value *There = Phis.begin()->getIncomingValueForBlock(Arm);
+    const Value *Here = Phis.begin()->getIncomingValueForBlock(From);
+    const Value *First = Compared->getOperand(0), *Second = Compared->getOperand(1);
+    if ((There == First && Here == Second) || (There == Second && Here == First))
+      return true;
+  }
+  return false;
 }
 
 void pleach_instruction_facts(LLVMValueRef V, PleachInstructionFacts *Facts) {

@@ -149,6 +149,7 @@ pub fn run(
     path_metadata::describe_profile(module, settings.anchor, source.path_flow());
     let mut applier = Applier {
         module,
+        anchor: settings.anchor,
         probed,
         context,
         source,
@@ -206,6 +207,23 @@ pub unsafe fn set_weights(function: &FunctionIr<'_>, branch_weights: &[(BlockInd
     for (block, weights) in branch_weights {
         // SAFETY: as the caller promises.
         unsafe { unsampled::set_weights(function.terminators[block.index()], weights) };
+    }
+}
+
+/// Makes both ways of branches equally likely that choose a minimum or maximum. Such a branch becomes one instruction, and
+/// reductions by it are vectorised, unless it is predictable by its weights.
+///
+/// # Safety
+/// The function must be alive.
+unsafe fn level_extremes(function: &FunctionIr<'_>, branch_weights: &mut [(BlockIndex, Vec<u64>)]) {
+    for (block, weights) in branch_weights {
+        // SAFETY: as the caller promises.
+        if let [first, second] = &mut weights[..]
+            && unsafe { ffi::pleach_chooses_extreme(function.terminators[block.index()]) }
+        {
+            let half = (*first / 2 + *second / 2).max(1);
+            (*first, *second) = (half, half);
+        }
     }
 }
 
@@ -283,6 +301,7 @@ fn may_be_elsewhere(function: LLVMValueRef) -> bool {
 
 struct Applier<'a, 'ctx> {
     module: &'a Module<'ctx>,
+    anchor: Anchor,
     /// The program will be recorded: its branches are not if-converted, so that the recording can measure them.
     probed: bool,
     context: *mut ffi::RunContext,
@@ -360,9 +379,13 @@ impl Applier<'_, '_> {
                 entry_count,
                 entry_is_sampled,
                 max_count,
-                branch_weights,
+                mut branch_weights,
             } => {
                 outcome.sampled += 1;
+                if self.anchor == Anchor::Early {
+                    // SAFETY: the terminators belong to the module.
+                    unsafe { level_extremes(function, &mut branch_weights) };
+                }
                 // SAFETY: the function and its terminators belong to the module.
                 unsafe {
                     metadata::set_entry_count(value, entry_count);

@@ -64,3 +64,44 @@ fn a_damaged_file_of_counts_is_named() {
     assert!(stderr.contains("app.plcnt"), "{stderr}");
     assert!(!profile.exists(), "no profile is left behind");
 }
+
+/// A maximum that is replaced rarely: its branch is predictable by its counts.
+const MAXIMUM: &str = "
+#include <stdio.h>
+__attribute__((noinline)) static int largest(const int *values, int count) {
+  int most = 0;
+  for (int i = 0; i < count; i++)
+    if (values[i] > most)
+      most = values[i];
+  return most;
+}
+int main(void) {
+  static int values[4096];
+  for (int i = 0; i < 4096; i++)
+    values[i] = (i * 7919) % 4099;
+  values[2] = 5000;
+  int sum = 0;
+  for (int i = 0; i < 100; i++)
+    sum += largest(values + i % 2, 4000);
+  printf(\"%d\\n\", sum);
+}
+";
+
+#[test]
+fn a_maximum_that_is_replaced_rarely_is_vectorised() {
+    let dir = scratch();
+    let [source, exact, counts, profile] =
+        ["maximum.c", "exact", "app.plcnt", "app.pleach"].map(|name| dir.path().join(name));
+    std::fs::write(&source, MAXIMUM).expect("the folder is writable");
+    compile(&exact, &flags(&["instrument"]), &[source.clone()]);
+    stdout(Command::new(&exact).env("PLEACH_COUNTS", &counts));
+    stdout(&mut import(&counts, &profile));
+    let ir = |words: Vec<String>| {
+        let mut clang = clang();
+        clang.args(["-O2", "-S", "-emit-llvm", "-o", "-"]);
+        stdout(clang.args(words).arg(&source))
+    };
+    let is_vectorised = |ir: String| text(&ir, "largest").contains("@llvm.smax.v4i32");
+    assert!(is_vectorised(ir(Vec::new())));
+    assert!(is_vectorised(ir(with(&profile, &[]))));
+}

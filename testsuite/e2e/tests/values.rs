@@ -131,6 +131,9 @@ fn lengths_get_code_of_their_own_after_inlining() {
             .map(|(at, _)| at)
             .collect::<Vec<_>>()
     };
-    let (inlined, specialised) = (runs("Running pass: InlinerPass"), runs("Running pass: PGOMemOPSizeOpt"));
+    let (inlined, specialised) = (
+        runs("Running pass: InlinerPass"),
+        runs("Running pass: PleachSpecialiseLengthsPass"),
+    );
     assert!(!inlined.is_empty() && inlined.last() < specialised.first(), "{text}");
 }

@@ -76,12 +76,12 @@ pub(super) fn bounds(
                 most: credited,
             });
             for lane in 0..=REPLICATES {
-                let of = |alone: &FxHashMap<u32, Times>| alone.get(&path).map_or(0.0, |times| times[lane]);
                 let (mut fewest, mut largest, mut mean) = (f32::INFINITY, 0.0_f32, 0.0);
-                for (alone, likelihood) in alone.iter().zip(&likelihoods) {
-                    fewest = fewest.min(of(alone));
-                    largest = largest.max(of(alone));
-                    mean += of(alone) * likelihood[lane];
+                for (gains, likelihood) in alone.iter().zip(&likelihoods) {
+                    let gain = gains.get(&path).map_or(0.0, |times| times[lane]);
+                    fewest = fewest.min(gain);
+                    largest = largest.max(gain);
+                    mean += gain * likelihood[lane];
                 }
                 least[lane] = (least[lane] - (mean - fewest)).max(0.0);
                 most[lane] += largest - mean;

@@ -151,7 +151,8 @@ fn check_binaries(args: &Args, profile: &Profile, places: &Places) -> Result<()>
         bail!("{named}: no function of the profile: name the recorded program or library, of the same build");
     }
     eprintln!(
-        "pleach: note: {named}: {found} of the profile's {all} functions: is it the recorded program, of the same build?"
+        "pleach: note: {named}: {found} of the profile's {all} functions: name the recorded program and its libraries, of \
+         the same build"
     );
     Ok(())
 }

@@ -420,7 +420,7 @@ fn ensure_writable(args: &Args) -> Result<()> {
     if !dir.is_dir() {
         bail!("cannot write {output}: there is no directory {}", dir.display());
     }
-    pleach_store::probe_writable(dir).with_context(|| format!("cannot write {output}"))
+    pleach_store::probe_writable(dir).with_context(|| format!("cannot write {output}: name a file elsewhere with -o"))
 }
 
 /// The command's exit status, as a shell would report it.
