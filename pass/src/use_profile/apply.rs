@@ -218,9 +218,8 @@ pub unsafe fn set_weights(function: &FunctionIr<'_>, branch_weights: &[(BlockInd
 unsafe fn level_extremes(function: &FunctionIr<'_>, branch_weights: &mut [(BlockIndex, Vec<u64>)]) {
     for (block, weights) in branch_weights {
         // SAFETY: as the caller promises.
-        if let [first, second] = &mut weights[..]
-            && unsafe { ffi::pleach_chooses_extreme(function.terminators[block.index()]) }
-        {
+        let chooses_extreme = unsafe { ffi::pleach_chooses_extreme(function.terminators[block.index()]) };
+        if let ([first, second], true) = (&mut weights[..], chooses_extreme) {
             let half = (*first / 2 + *second / 2).max(1);
             (*first, *second) = (half, half);
         }

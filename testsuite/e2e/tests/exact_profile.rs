@@ -93,7 +93,7 @@ fn a_maximum_that_is_replaced_rarely_is_vectorised() {
     let [source, exact, counts, profile] =
         ["maximum.c", "exact", "app.plcnt", "app.pleach"].map(|name| dir.path().join(name));
     std::fs::write(&source, MAXIMUM).expect("the folder is writable");
-    compile(&exact, &flags(&["instrument"]), &[source.clone()]);
+    compile(&exact, &flags(&["instrument"]), std::slice::from_ref(&source));
     stdout(Command::new(&exact).env("PLEACH_COUNTS", &counts));
     stdout(&mut import(&counts, &profile));
     let ir = |words: Vec<String>| {
