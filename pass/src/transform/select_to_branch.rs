@@ -1,4 +1,4 @@
-//! Turns selects on loop-carried chains into branches. `pleach_decide::selects` chooses the selects.
+//! Turns selects on loop-carried chains into branches. `pleach_decide::if_conversion` chooses the selects.
 
 use crate::decisions::Decisions;
 use crate::error::PassError;

@@ -32,7 +32,7 @@ pub(super) fn are_indistinct(alternatives: &[Vec<PartialPath>], shown: &[bool]) 
         .iter()
         .map(|list| list.iter().map(seen).collect::<Vec<_>>());
     let first = seen.next();
-    alternatives.len() > 1 && seen.all(|other| Some(other) == first)
+    seen.all(|other| Some(other) == first)
 }
 
 /// The bounds of the paths that share indistinct observations, by path. `counts`: what the paths were credited with;
