@@ -4,6 +4,7 @@
 use inkwell::llvm_sys::prelude::{LLVMBasicBlockRef, LLVMMetadataRef, LLVMModuleRef, LLVMValueRef};
 use std::ffi::{c_char, c_void};
 use std::mem::offset_of;
+use std::sync::Once;
 
 /// Asserts a struct's size and the offsets of fields, as `cpp/pleach.h` does with the same numbers.
 macro_rules! layout {
@@ -439,7 +440,9 @@ pub fn keep_invokes_apart() {
 /// Turns off the analysis that follows variables through machine code, for the whole process: it takes time for each
 /// function with locations, as of probes and markers, even without a variable.
 pub fn follow_no_variables() {
-    set_host_option("experimental-debug-variable-locations", "0");
+    // Threads of linkers come here at once.
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| _ = set_host_option("experimental-debug-variable-locations", "0"));
 }
 
 /// Turns LLVM's optimisation of cold blocks for size on or off for the whole process, unless the user has set it.
