@@ -1,5 +1,6 @@
 ; A binary search is not peeled: the next load depends on a select by the last one. The largest element's loop may be, and
-; so may that of a pointer that a select moves on by a count, and a search in a function without a profile is left alone.
+; so may that of the smallest element's index, and that of a pointer that a select moves on by a count; a search in a
+; function without a profile is left alone.
 ; opt: -passes=function(pleach-searches)
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
 target triple = "x86_64-unknown-linux-gnu"
@@ -44,6 +45,29 @@ loop:
 
 exit:
   ret i32 %best.next
+}
+
+define i32 @smallest(ptr %p, i64 %n) !prof !0 {
+entry:
+  br label %loop
+
+loop:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %loop ]
+  %at = phi i32 [ 0, %entry ], [ %at.next, %loop ]
+  %place = getelementptr {i32, i32}, ptr %p, i64 %i
+  %value = load i32, ptr %place
+  %index = sext i32 %at to i64
+  %known.place = getelementptr {i32, i32}, ptr %p, i64 %index
+  %known = load i32, ptr %known.place
+  %less = icmp slt i32 %value, %known
+  %narrow = trunc i64 %i to i32
+  %at.next = select i1 %less, i32 %narrow, i32 %at
+  %i.next = add i64 %i, 1
+  %more = icmp slt i64 %i.next, %n
+  br i1 %more, label %loop, label %exit, !prof !1
+
+exit:
+  ret i32 %at.next
 }
 
 define ptr @steps(ptr %p, i64 %n) !prof !0 {
@@ -130,6 +154,29 @@ exit:
 ;
 ; exit:                                             ; preds = %loop
 ;   ret i32 %best.next
+; }
+;
+; define i32 @smallest(ptr %p, i64 %n) !prof !0 {
+; entry:
+;   br label %loop
+;
+; loop:                                             ; preds = %loop, %entry
+;   %i = phi i64 [ 0, %entry ], [ %i.next, %loop ]
+;   %at = phi i32 [ 0, %entry ], [ %at.next, %loop ]
+;   %place = getelementptr { i32, i32 }, ptr %p, i64 %i
+;   %value = load i32, ptr %place, align 4
+;   %index = sext i32 %at to i64
+;   %known.place = getelementptr { i32, i32 }, ptr %p, i64 %index
+;   %known = load i32, ptr %known.place, align 4
+;   %less = icmp slt i32 %value, %known
+;   %narrow = trunc i64 %i to i32
+;   %at.next = select i1 %less, i32 %narrow, i32 %at
+;   %i.next = add i64 %i, 1
+;   %more = icmp slt i64 %i.next, %n
+;   br i1 %more, label %loop, label %exit, !prof !1
+;
+; exit:                                             ; preds = %loop
+;   ret i32 %at.next
 ; }
 ;
 ; define ptr @steps(ptr %p, i64 %n) !prof !0 {
