@@ -94,10 +94,9 @@ struct PleachLimits {
   uint32_t MaxLoopExits;
   uint32_t MaxIndexValues;
   uint32_t LLVMMinTripCount;
-  uint32_t MinTripCountToVectorise;
   uint32_t AssumedTripCount;
 };
-PLEACH_SIZE(PleachLimits, 36);
+PLEACH_SIZE(PleachLimits, 32);
 PLEACH_OFFSET(PleachLimits, MaxPromotedCounters, 12);
 
 // The context of a run on one module, which the Rust half passes to the functions below.
@@ -471,9 +470,9 @@ void pleachEmitCount(llvm::IRBuilderBase &B, llvm::Value *Slot, llvm::Value *Ind
 // Promotes the counters of a function's innermost loops to registers; returns whether anything changed.
 bool pleachPromoteCounters(llvm::Function &F, const PleachLimits &Limits);
 
-// Keeps loops that run few times by the profile from being vectorised with predicated accesses; returns whether anything
-// changed.
-bool pleachLeaveShortLoops(llvm::Function &F, llvm::FunctionAnalysisManager &FAM, const PleachLimits &Limits);
+// Peels loops that run few times by the profile, and keeps them from being vectorised with predicated accesses; returns
+// whether code changed.
+bool pleachPeelShortLoops(llvm::Function &F, llvm::FunctionAnalysisManager &FAM, const PleachLimits &Limits);
 void pleachLeaveSearches(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);
 
 // Takes the probes that keep loops from being vectorised out of their blocks; returns whether anything changed.
@@ -536,7 +535,7 @@ struct PleachHostPasses {
   bool SpecialiseDivisors;
   bool InlineSmallCallees;
   bool ReduceControlHeight;
-  bool LeaveShortLoops;
+  bool PeelShortLoops;
   bool LeaveSearches;
   // Blocks are identified or counted.
   bool IdentifyBlocks;

@@ -77,7 +77,6 @@ const LIMITS: ffi::Limits = ffi::Limits {
     max_loop_exits: counter_promotion::MAX_EXITS,
     max_index_values: counter_promotion::MAX_INDEX_VALUES,
     llvm_min_trip_count: short_loops::LLVM_MIN_TRIP_COUNT,
-    min_trip_count_to_vectorise: short_loops::MIN_TRIP_COUNT_TO_VECTORISE,
     assumed_trip_count: short_loops::ASSUMED_TRIP_COUNT,
 };
 

@@ -52,8 +52,8 @@ cl::opt<bool> SmallFirst("pleach-small-callees-first", cl::init(true), cl::Hidde
                          cl::desc("Inline small callees before the inlining that uses the profile"));
 cl::opt<bool> ReduceHeight("pleach-control-height-reduction", cl::init(true), cl::Hidden,
                            cl::desc("Run control-height reduction at -O3, as -fprofile-use does"));
-cl::opt<bool> LeaveShortLoops("pleach-short-loops", cl::init(true), cl::Hidden,
-                              cl::desc("Do not vectorise loops that run few times by the profile"));
+cl::opt<bool> PeelShortLoops("pleach-short-loops", cl::init(true), cl::Hidden,
+                              cl::desc("Peel loops that run few times by the profile before they are vectorised"));
 cl::opt<bool> LeaveSearches("pleach-unpeeled-searches", cl::init(true), cl::Hidden,
                             cl::desc("Do not peel loops whose next load depends on a select by the last one"));
 cl::opt<bool> SelectToBranch("pleach-select-to-branch", cl::init(true), cl::Hidden,
@@ -94,7 +94,7 @@ PleachHostPasses pleachHostPasses() {
   const bool WorkEarly = AnchorName != "late";
   const bool SecondRound = AnnotateLate || !UseSecondProfile.empty();
   return {Promote,         SpecialiseLengths, SpecialiseDivisors, SmallFirst, ReduceHeight,
-          LeaveShortLoops, LeaveSearches,     IdentifyBlocks,     WorkEarly,  SecondRound};
+          PeelShortLoops, LeaveSearches,     IdentifyBlocks,     WorkEarly,  SecondRound};
 }
 
 extern "C" {

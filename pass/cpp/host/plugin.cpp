@@ -45,15 +45,13 @@ struct PleachPromoteCountersPass : PassInfoMixin<PleachPromoteCountersPass> {
 };
 
 // Runs right before loops are vectorised.
-struct PleachLeaveShortLoopsPass : PassInfoMixin<PleachLeaveShortLoopsPass> {
+struct PleachPeelShortLoopsPass : PassInfoMixin<PleachPeelShortLoopsPass> {
   PleachLimits Limits;
 
-  explicit PleachLeaveShortLoopsPass(const PleachLimits &Limits) : Limits(Limits) {}
+  explicit PleachPeelShortLoopsPass(const PleachLimits &Limits) : Limits(Limits) {}
 
   PreservedAnalyses run(Function &F, FunctionAnalysisManager &FAM) {
-    // Metadata only.
-    pleachLeaveShortLoops(F, FAM, Limits);
-    return PreservedAnalyses::all();
+    return pleachPeelShortLoops(F, FAM, Limits) ? PreservedAnalyses::none() : PreservedAnalyses::all();
   }
 };
 
@@ -160,10 +158,10 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
     FPM.addPass(PleachPromoteCountersPass(Kept));
     if (pleachHostPasses().IdentifyBlocks && Level.getSpeedupLevel() > 1)
       FPM.addPass(PleachSetProbesAsidePass());
-    if (UsesProfile() && pleachHostPasses().LeaveShortLoops)
-      FPM.addPass(PleachLeaveShortLoopsPass(Kept));
     if (UsesProfile() && pleachHostPasses().LeaveSearches)
       FPM.addPass(PleachLeaveSearchesPass());
+    if (UsesProfile() && pleachHostPasses().PeelShortLoops)
+      FPM.addPass(PleachPeelShortLoopsPass(Kept));
   });
   PB->registerVectorizerEndEPCallback([](FunctionPassManager &FPM, OptimizationLevel Level) {
     if (pleachHostPasses().IdentifyBlocks && Level.getSpeedupLevel() > 1)
@@ -237,7 +235,7 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
         else if (Name == "pleach-divisors")
           FPM.addPass(PleachDivideByFrequentPass());
         else if (Name == "pleach-short-loops")
-          FPM.addPass(PleachLeaveShortLoopsPass(Kept));
+          FPM.addPass(PleachPeelShortLoopsPass(Kept));
         else if (Name == "pleach-searches")
           FPM.addPass(PleachLeaveSearchesPass());
         else if (Name == "pleach-set-probes-aside")

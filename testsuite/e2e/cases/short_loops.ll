@@ -1,7 +1,8 @@
-; A loop that runs twice by the profile stays scalar where stores cannot be masked: LLVM would predicate every store. One
-; that runs twelve times counts as one of sixteen, which LLVM vectorises as without a profile, or as one of many if its
-; elements are bytes, of which a register holds more than twelve. One that runs a hundred times is left to LLVM, and so is
-; the same short loop where the target has masked stores, and one that the user wants vectorised.
+; A loop that runs twice by the profile is peeled where stores cannot be masked: LLVM would predicate every store. How often
+; the rest runs is unknown, so that it is vectorised as without a profile. A loop that runs twelve times counts as one of
+; sixteen, which LLVM vectorises as without a profile, or as one of many if its elements are bytes, of which a register
+; holds more than twelve. One that runs a hundred times is left to LLVM, and so is the same short loop where the target has
+; masked stores, and one that the user wants vectorised.
 ; opt: -passes=function(pleach-short-loops)
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
 target triple = "x86_64-unknown-linux-gnu"
@@ -112,17 +113,49 @@ exit:
 ; expected:
 ; define void @short(ptr %p, i32 %n) !prof !0 {
 ; entry:
+;   br label %loop.peel.begin
+;
+; loop.peel.begin:                                  ; preds = %entry
+;   br label %loop.peel
+;
+; loop.peel:                                        ; preds = %loop.peel.begin
+;   %a.peel = getelementptr i32, ptr %p, i32 0
+;   store i32 0, ptr %a.peel, align 4
+;   %next.peel = add i32 0, 1
+;   %more.peel = icmp ult i32 %next.peel, %n
+;   br i1 %more.peel, label %loop.peel.next, label %exit, !prof !1
+;
+; loop.peel.next:                                   ; preds = %loop.peel
+;   br label %loop.peel2
+;
+; loop.peel2:                                       ; preds = %loop.peel.next
+;   %a.peel3 = getelementptr i32, ptr %p, i32 %next.peel
+;   store i32 0, ptr %a.peel3, align 4
+;   %next.peel4 = add i32 %next.peel, 1
+;   %more.peel5 = icmp ult i32 %next.peel4, %n
+;   br i1 %more.peel5, label %loop.peel.next1, label %exit, !prof !1
+;
+; loop.peel.next1:                                  ; preds = %loop.peel2
+;   br label %loop.peel.next6
+;
+; loop.peel.next6:                                  ; preds = %loop.peel.next1
+;   br label %entry.peel.newph
+;
+; entry.peel.newph:                                 ; preds = %loop.peel.next6
 ;   br label %loop
 ;
-; loop:                                             ; preds = %loop, %entry
-;   %i = phi i32 [ 0, %entry ], [ %next, %loop ]
+; loop:                                             ; preds = %loop, %entry.peel.newph
+;   %i = phi i32 [ %next.peel4, %entry.peel.newph ], [ %next, %loop ]
 ;   %a = getelementptr i32, ptr %p, i32 %i
 ;   store i32 0, ptr %a, align 4
 ;   %next = add i32 %i, 1
 ;   %more = icmp ult i32 %next, %n
-;   br i1 %more, label %loop, label %exit, !prof !1, !llvm.loop !2
+;   br i1 %more, label %loop, label %exit.loopexit, !prof !1, !llvm.loop !2
 ;
-; exit:                                             ; preds = %loop
+; exit.loopexit:                                    ; preds = %loop
+;   br label %exit
+;
+; exit:                                             ; preds = %exit.loopexit, %loop.peel2, %loop.peel
 ;   ret void
 ; }
 ;
@@ -136,7 +169,7 @@ exit:
 ;   store i32 0, ptr %a, align 4
 ;   %next = add i32 %i, 1
 ;   %more = icmp ult i32 %next, %n
-;   br i1 %more, label %loop, label %exit, !prof !4, !llvm.loop !5
+;   br i1 %more, label %loop, label %exit, !prof !6, !llvm.loop !7
 ;
 ; exit:                                             ; preds = %loop
 ;   ret void
@@ -152,7 +185,7 @@ exit:
 ;   store i8 0, ptr %a, align 1
 ;   %next = add i32 %i, 1
 ;   %more = icmp ult i32 %next, %n
-;   br i1 %more, label %loop, label %exit, !prof !4, !llvm.loop !7
+;   br i1 %more, label %loop, label %exit, !prof !6, !llvm.loop !9
 ;
 ; exit:                                             ; preds = %loop
 ;   ret void
@@ -168,7 +201,7 @@ exit:
 ;   store i32 0, ptr %a, align 4
 ;   %next = add i32 %i, 1
 ;   %more = icmp ult i32 %next, %n
-;   br i1 %more, label %loop, label %exit, !prof !9
+;   br i1 %more, label %loop, label %exit, !prof !11
 ;
 ; exit:                                             ; preds = %loop
 ;   ret void
@@ -200,7 +233,7 @@ exit:
 ;   store i32 0, ptr %a, align 4
 ;   %next = add i32 %i, 1
 ;   %more = icmp ult i32 %next, %n
-;   br i1 %more, label %loop, label %exit, !prof !1, !llvm.loop !10
+;   br i1 %more, label %loop, label %exit, !prof !1, !llvm.loop !12
 ;
 ; exit:                                             ; preds = %loop
 ;   ret void
@@ -210,13 +243,15 @@ exit:
 ;
 ; !0 = !{!"function_entry_count", i64 1000}
 ; !1 = !{!"branch_weights", i32 1000, i32 1000}
-; !2 = distinct !{!2, !3}
-; !3 = !{!"llvm.loop.vectorize.enable", i32 0}
-; !4 = !{!"branch_weights", i32 11000, i32 1000}
-; !5 = distinct !{!5, !6}
-; !6 = !{!"llvm.loop.estimated_trip_count", i32 16}
+; !2 = distinct !{!2, !3, !4, !5}
+; !3 = !{!"llvm.loop.peeled.count", i32 2}
+; !4 = !{!"llvm.loop.estimated_trip_count", i32 0}
+; !5 = !{!"llvm.loop.unroll.runtime.disable", i32 0}
+; !6 = !{!"branch_weights", i32 11000, i32 1000}
 ; !7 = distinct !{!7, !8}
-; !8 = !{!"llvm.loop.estimated_trip_count", i32 1024}
-; !9 = !{!"branch_weights", i32 99000, i32 1000}
-; !10 = distinct !{!10, !11}
-; !11 = !{!"llvm.loop.vectorize.width", i32 4}
+; !8 = !{!"llvm.loop.estimated_trip_count", i32 16}
+; !9 = distinct !{!9, !10}
+; !10 = !{!"llvm.loop.estimated_trip_count", i32 1024}
+; !11 = !{!"branch_weights", i32 99000, i32 1000}
+; !12 = distinct !{!12, !13}
+; !13 = !{!"llvm.loop.vectorize.width", i32 4}
