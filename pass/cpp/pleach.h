@@ -473,6 +473,8 @@ bool pleachPromoteCounters(llvm::Function &F, const PleachLimits &Limits);
 // Peels loops that run few times by the profile, and keeps them from being vectorised with predicated accesses; returns
 // whether code changed.
 bool pleachPeelShortLoops(llvm::Function &F, llvm::FunctionAnalysisManager &FAM, const PleachLimits &Limits);
+// Makes signed divisions of loops' values that are never negative unsigned; returns whether anything changed.
+bool pleachMakeDivisionsUnsigned(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);
 void pleachLeaveSearches(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);
 
 // Takes the probes that keep loops from being vectorised out of their blocks; returns whether anything changed.

@@ -64,6 +64,17 @@ struct PleachLeaveSearchesPass : PassInfoMixin<PleachLeaveSearchesPass> {
   }
 };
 
+// Ends the simplification of a function.
+struct PleachMakeDivisionsUnsignedPass : PassInfoMixin<PleachMakeDivisionsUnsignedPass> {
+  PreservedAnalyses run(Function &F, FunctionAnalysisManager &FAM) {
+    if (!pleachMakeDivisionsUnsigned(F, FAM))
+      return PreservedAnalyses::all();
+    PreservedAnalyses Preserved;
+    Preserved.preserveSet<CFGAnalyses>();
+    return Preserved;
+  }
+};
+
 struct PleachSetProbesAsidePass : PassInfoMixin<PleachSetProbesAsidePass> {
   PreservedAnalyses run(Function &F, FunctionAnalysisManager &FAM) {
     return pleachSetProbesAside(F, FAM) ? PreservedAnalyses::none() : PreservedAnalyses::all();
@@ -149,6 +160,8 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
       pleachInlineOnlyCalls(CGPM);
   });
   PB->registerScalarOptimizerLateEPCallback([UsesProfile](FunctionPassManager &FPM, OptimizationLevel Level) {
+    if (UsesProfile() && pleachHostPasses().InlineSmallCallees)
+      FPM.addPass(PleachMakeDivisionsUnsignedPass());
     if (UsesProfile() && pleachHostPasses().SpecialiseLengths)
       FPM.addPass(PleachKeepLengthsPass());
     if (UsesProfile() && pleachHostPasses().ReduceControlHeight && Level == OptimizationLevel::O3)
@@ -236,6 +249,8 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
           FPM.addPass(PleachDivideByFrequentPass());
         else if (Name == "pleach-short-loops")
           FPM.addPass(PleachPeelShortLoopsPass(Kept));
+        else if (Name == "pleach-unsigned-divisions")
+          FPM.addPass(PleachMakeDivisionsUnsignedPass());
         else if (Name == "pleach-searches")
           FPM.addPass(PleachLeaveSearchesPass());
         else if (Name == "pleach-set-probes-aside")
