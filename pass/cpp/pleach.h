@@ -95,8 +95,9 @@ struct PleachLimits {
   uint32_t MaxIndexValues;
   uint32_t LLVMMinTripCount;
   uint32_t AssumedTripCount;
+  uint32_t MaxSearchIterations;
 };
-PLEACH_SIZE(PleachLimits, 32);
+PLEACH_SIZE(PleachLimits, 36);
 PLEACH_OFFSET(PleachLimits, MaxPromotedCounters, 12);
 
 // The context of a run on one module, which the Rust half passes to the functions below.
@@ -475,7 +476,7 @@ bool pleachPromoteCounters(llvm::Function &F, const PleachLimits &Limits);
 bool pleachPeelShortLoops(llvm::Function &F, llvm::FunctionAnalysisManager &FAM, const PleachLimits &Limits);
 // Makes signed divisions of loops' values that are never negative unsigned; returns whether anything changed.
 bool pleachMakeDivisionsUnsigned(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);
-void pleachLeaveSearches(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);
+void pleachLeaveSearches(llvm::Function &F, llvm::FunctionAnalysisManager &FAM, const PleachLimits &Limits);
 
 // Takes the probes that keep loops from being vectorised out of their blocks; returns whether anything changed.
 bool pleachSetProbesAside(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);

@@ -95,8 +95,9 @@ pub struct Limits {
     pub max_index_values: u32,
     pub llvm_min_trip_count: u32,
     pub assumed_trip_count: u32,
+    pub max_search_iterations: u32,
 }
-layout!(Limits: 32, max_promoted_counters: 12);
+layout!(Limits: 36, max_promoted_counters: 12);
 
 /// Mirror of `PleachTarget`.
 #[repr(C)]

@@ -78,6 +78,7 @@ const LIMITS: ffi::Limits = ffi::Limits {
     max_index_values: counter_promotion::MAX_INDEX_VALUES,
     llvm_min_trip_count: short_loops::LLVM_MIN_TRIP_COUNT,
     assumed_trip_count: short_loops::ASSUMED_TRIP_COUNT,
+    max_search_iterations: pleach_decide::if_conversion::MAX_SEARCH_ITERATIONS,
 };
 
 unsafe extern "C" fn register(pass_builder: *mut c_void) {

@@ -67,6 +67,12 @@ pub fn function_is_worth_converting(slots: f64, executions: f64) -> bool {
     slots >= MIN_GAIN * SLOTS_PER_BLOCK * executions
 }
 
+/// Iterations up to which a search whose direction is unpredictable has selects. Each iteration waits for a load that the
+/// last one chose; after a branch, it begins before that, and half of the time in the right place. That is worth more than
+/// the mispredictions where loads miss the caches. A search of n iterations is one of some 2^n elements: 16 thousand, at
+/// 16 bytes 256 KiB, which most second-level caches hold, and other input may have more.
+pub const MAX_SEARCH_ITERATIONS: u32 = 14;
+
 /// Whether a select on a loop-carried chain is faster as a branch. Cycles from the start of an iteration: `condition`,
 /// until the select's condition is known; `waiting`, until the next iteration can start; `predicted`, the same if the
 /// select did not wait for its condition.

@@ -57,9 +57,13 @@ struct PleachPeelShortLoopsPass : PassInfoMixin<PleachPeelShortLoopsPass> {
 
 // Runs right before loops are vectorised, and later peeled.
 struct PleachLeaveSearchesPass : PassInfoMixin<PleachLeaveSearchesPass> {
+  PleachLimits Limits;
+
+  explicit PleachLeaveSearchesPass(const PleachLimits &Limits) : Limits(Limits) {}
+
   PreservedAnalyses run(Function &F, FunctionAnalysisManager &FAM) {
     // Metadata only.
-    pleachLeaveSearches(F, FAM);
+    pleachLeaveSearches(F, FAM, Limits);
     return PreservedAnalyses::all();
   }
 };
@@ -172,7 +176,7 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
     if (pleachHostPasses().IdentifyBlocks && Level.getSpeedupLevel() > 1)
       FPM.addPass(PleachSetProbesAsidePass());
     if (UsesProfile() && pleachHostPasses().LeaveSearches)
-      FPM.addPass(PleachLeaveSearchesPass());
+      FPM.addPass(PleachLeaveSearchesPass(Kept));
     if (UsesProfile() && pleachHostPasses().PeelShortLoops)
       FPM.addPass(PleachPeelShortLoopsPass(Kept));
   });
@@ -252,7 +256,7 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
         else if (Name == "pleach-unsigned-divisions")
           FPM.addPass(PleachMakeDivisionsUnsignedPass());
         else if (Name == "pleach-searches")
-          FPM.addPass(PleachLeaveSearchesPass());
+          FPM.addPass(PleachLeaveSearchesPass(Kept));
         else if (Name == "pleach-set-probes-aside")
           FPM.addPass(PleachSetProbesAsidePass());
         else if (Name == "pleach-put-probes-back")

@@ -1,10 +1,14 @@
-// Keeps LLVM from peeling searches.
+// Keeps LLVM from peeling searches, and from making selects of them where their tables may be larger than the caches.
 //
 // The next load of a binary search depends on a select by the last one. In an innermost loop, x86 code generation makes a
 // branch of such a select where it is on the critical path, which may be predicted. LLVM peels loops with few
 // iterations by the profile; code generation leaves the selects of peeled iterations, and each waits for the load before.
-// Where the search goes cannot be known from the profile: in the recorded program, the select has no blocks. So the loop
-// stays what it is without a profile.
+// In the recorded program, the select has no blocks. Unless a jump that code generation made of it was often mispredicted,
+// the loop stays what it is without a profile.
+//
+// A select that the profile calls unpredictable stays one, in a loop as well. But where tables are larger than the
+// caches, a branch is better even if half of its predictions are wrong: the next load begins before the last one ends.
+// A search that halves its table has 2^n elements for n iterations.
 //
 // The index of the smallest of some values is no such search: what the next iteration reads there, this one has read.
 // Peeled iterations keep it in a register, and wait for no load.
@@ -74,17 +78,22 @@ static bool selectsAddress(const SelectInst &Select, const Loop &L) {
          Chains.to(Select.getFalseValue()) < 1;
 }
 
-void pleachLeaveSearches(Function &F, FunctionAnalysisManager &FAM) {
+void pleachLeaveSearches(Function &F, FunctionAnalysisManager &FAM, const PleachLimits &Limits) {
   if (!F.getEntryCount())
     return;
   for (Loop *L : FAM.getResult<LoopAnalysis>(F).getLoopsInPreorder()) {
     if (!L->isInnermost() || getOptionalIntLoopAttribute(L, PeeledCount))
       continue;
-    const bool IsSearch = any_of(L->blocks(), [&](const BasicBlock *BB) {
-      return any_of(*BB, [&](const Instruction &I) {
-        return pleach::couldBeBranch(I) && selectsAddress(cast<SelectInst>(I), *L);
-      });
-    });
+    const auto Iterations = getLoopEstimatedTripCount(L);
+    const bool MayBeLarge = !Iterations || *Iterations > Limits.MaxSearchIterations;
+    bool IsSearch = false;
+    for (BasicBlock *BB : L->blocks())
+      for (Instruction &I : *BB)
+        if (pleach::couldBeBranch(I) && selectsAddress(cast<SelectInst>(I), *L)) {
+          IsSearch = true;
+          if (MayBeLarge)
+            I.setMetadata(LLVMContext::MD_unpredictable, nullptr);
+        }
     if (IsSearch)
       addStringMetadataToLoop(L, PeeledCount, MaxPeeled);
   }

@@ -1,5 +1,6 @@
 //! The conditional jumps that decide the next block of the graph.
 
+use super::selects::Place;
 use crate::program::Program;
 use pleach_annotate::code::{Transfer, instruction_at};
 use pleach_annotate::probe::Address;
@@ -22,6 +23,8 @@ pub(super) struct Decisions<'p> {
     program: &'p Program,
     /// By start and exclusive end: the last conditional jump between them.
     last: FxHashMap<(CodeAddress, Address), Option<CodeAddress>>,
+    /// By an address in the module, start and exclusive end: all conditional jumps between them.
+    conditionals: FxHashMap<(CodeAddress, Address, Address), Option<Vec<CodeAddress>>>,
     transfers: FxHashMap<CodeAddress, Option<Transfer>>,
 }
 
@@ -30,6 +33,7 @@ impl<'p> Decisions<'p> {
         Self {
             program,
             last: FxHashMap::default(),
+            conditionals: FxHashMap::default(),
             transfers: FxHashMap::default(),
         }
     }
@@ -63,6 +67,60 @@ impl<'p> Decisions<'p> {
                 _ => return None,
             }
         }
+    }
+
+    /// The decisions between two places, in order; `None` if control left the code between them, or it is not known.
+    pub fn between(&mut self, branches: &[Branch], from: Place, to: Place) -> Option<Vec<Decision>> {
+        let mut found = Vec::new();
+        let mut at = from.address;
+        for position in from.position..=to.position {
+            let next = branches.get(position + 1).filter(|_| position < to.position);
+            let until = match next {
+                Some(next) => self.program.locate(next.from)?.1,
+                None => to.address,
+            };
+            let passed = self.conditionals(branches.get(position)?.to, at, until)?;
+            found.extend(passed.iter().map(|&jump| Decision {
+                jump,
+                taken: false,
+                before: position + 1,
+            }));
+            let Some(next) = next else { break };
+            match self.transfer(next.from)? {
+                Transfer::Conditional => found.push(Decision {
+                    jump: next.from,
+                    taken: true,
+                    before: position + 1,
+                }),
+                Transfer::Jump => {}
+                _ => return None,
+            }
+            at = self.program.locate(next.to)?.1;
+        }
+        Some(found)
+    }
+
+    /// The conditional jumps from one address to another, of which `near` is in the same module.
+    fn conditionals(&mut self, near: CodeAddress, from: Address, until: Address) -> Option<&[CodeAddress]> {
+        let program = self.program;
+        let known = self.conditionals.entry((near, from, until)).or_insert_with(|| {
+            let (map, start) = program.locate(near)?;
+            let (mut at, mut found) = (from, Vec::new());
+            while at < until {
+                let instruction = instruction_at(&map.binary, at)?;
+                match instruction.transfer {
+                    Transfer::Conditional => found.push(CodeAddress {
+                        offset: near.offset.wrapping_add(at.0).wrapping_sub(start.0),
+                        ..near
+                    }),
+                    Transfer::Next => {}
+                    _ => return None,
+                }
+                at = Address(at.0 + u64::from(instruction.len));
+            }
+            Some(found)
+        });
+        known.as_deref()
     }
 
     fn transfer(&mut self, at: CodeAddress) -> Option<Transfer> {

@@ -4,16 +4,18 @@
 //! alternates is easy and a branch that depends on data is hard, with the same weights. Whether the history of taken
 //! branches determines a branch follows from the vectors. A model of a processor's predictor ([`tage`]) runs over all
 //! bursts, and each branch of the graph that it gets wrong counts as mispredicted. Where branch records of the
-//! processor hold its own predictions, those count instead.
+//! processor hold its own predictions, those count instead. A branch that became selects has no blocks in machine code,
+//! but may have a conditional jump ([`selects`]).
 //!
 //! The model has a shorter history than a processor at the same branch, so it overestimates mispredictions. Bursts, not
 //! branches, are independent: [`BranchPrediction::low`] is the lower bound of the interval over bursts.
 
 mod decision;
+mod selects;
 mod tage;
 
 use crate::decode::{Event, Position};
-use crate::probe_walker::{ByModule, ProbeWalker};
+use crate::probe_walker::{ByModule, Choices, ProbeWalker};
 use crate::program::Program;
 use crate::replay::{Observer, Replay, ReplayUnit, Run};
 use crate::time_bias::Weights;
@@ -23,6 +25,7 @@ use pleach_annotate::map::InlineInstanceIndex;
 use pleach_collector::vector::{Branch, ModuleId, Prediction, VectorSet};
 use pleach_profile::BranchPrediction;
 use rustc_hash::{FxHashMap, FxHasher};
+use selects::{Groups, Place, Reached};
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use tage::{BranchHistory, Tage};
@@ -129,6 +132,7 @@ pub struct Predictor<'p> {
     program: &'p Program,
     weights: &'p Weights,
     walkers: ByModule<ProbeWalker<'p>>,
+    groups: Groups,
     decisions: Decisions<'p>,
     tage: Tage,
     /// Of the current burst.
@@ -141,6 +145,7 @@ pub struct Predictor<'p> {
 impl Observer for Predictor<'_> {
     fn begin(&mut self, run: Run<'_>) {
         self.chain.read(run.source);
+        self.groups.begin();
     }
 
     fn event(&mut self, run: Run<'_>, position: Position, event: Event) {
@@ -166,12 +171,28 @@ impl Observer for Predictor<'_> {
         let Some(walker) = self.walkers.get_mut(module) else {
             return;
         };
-        let Some(from) = walker.pass(frame, instance, block).map(|taken| taken.from) else {
-            return;
+        let last = walker.last(frame, instance, block);
+        let from = walker.pass(frame, instance, block).map(|taken| taken.from);
+        let reached = match last {
+            None => Reached::Decided(0),
+            Some(last) => match walker.choices(instance, last, block) {
+                Choices::Certain(branches) => Reached::Decided(branches),
+                Choices::Between(branch) => Reached::Chosen((module, instance, branch)),
+                Choices::Unknown => Reached::Unknown,
+            },
         };
-        if !walker.is_conditional(instance, from) {
-            return;
+        let from = from.filter(|&from| walker.is_conditional(instance, from));
+        if let Some(candidate) = self.groups.pass(Place { position, address }, reached)
+            && let Some(jumps) = self
+                .decisions
+                .between(&self.chain.branches, candidate.from, candidate.to)
+            && jumps.len() == candidate.decided + 1
+        {
+            let predicted = self.predict(run, jumps[0]);
+            let tally = self.tallies.entry(candidate.branch).or_default();
+            tally.add(run.number, weight, predicted);
         }
+        let Some(from) = from else { return };
         let Some(decision) = self.decisions.before(&self.chain.branches, position, address) else {
             return;
         };
@@ -188,6 +209,7 @@ impl<'p> Predictor<'p> {
             program,
             weights,
             walkers: ByModule::new(program, ProbeWalker::new),
+            groups: Groups::default(),
             decisions: Decisions::new(program),
             tage: Tage::new(),
             chain: Chain::default(),

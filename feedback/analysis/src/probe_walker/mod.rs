@@ -28,6 +28,16 @@ pub(crate) struct ProbeWalker<'m> {
     bases: Vec<Vec<u32>>,
 }
 
+/// The branches of the graph that a step depends on.
+pub(crate) enum Choices {
+    /// So many blocks with several successors are on the only path.
+    Certain(usize),
+    /// This branch chose between two paths without probes.
+    Between(BlockIndex),
+    /// Several paths, or blocks that are implied.
+    Unknown,
+}
+
 /// A step that an activation took in one inline instance of a function.
 pub(crate) struct Taken<'f> {
     /// The block with a probe that control came from.
@@ -79,9 +89,9 @@ impl<'m> ProbeWalker<'m> {
 
     /// An activation reached a block. Returns the step, if its edges are certain.
     pub fn pass(&mut self, frame: FrameId, instance: InlineInstanceIndex, block: BlockIndex) -> Option<Taken<'_>> {
-        let last = self.last[instance.index()].replace((frame, block));
-        // An entry block has no predecessors: whatever came before was another activation.
-        let (_, from) = last.filter(|&(f, _)| f == frame && block != BlockIndex::ENTRY)?;
+        let last = self.last(frame, instance, block);
+        self.last[instance.index()] = Some((frame, block));
+        let from = last?;
         let Self {
             map,
             probed,
@@ -99,7 +109,31 @@ impl<'m> ProbeWalker<'m> {
                 implied: &[],
             }),
             Step::Implied(edges, implied) => Some(Taken { from, edges, implied }),
-            Step::Unknown => None,
+            Step::Choice(_) | Step::Unknown => None,
+        }
+    }
+
+    /// The block that an activation passed last, if it may lead to this one.
+    pub fn last(&self, frame: FrameId, instance: InlineInstanceIndex, block: BlockIndex) -> Option<BlockIndex> {
+        let last = self.last[instance.index()];
+        // An entry block has no predecessors: whatever came before was another activation.
+        last.filter(|&(f, _)| f == frame && block != BlockIndex::ENTRY)
+            .map(|(_, from)| from)
+    }
+
+    /// The branches between one block and the next. The step must have been passed.
+    pub fn choices(&mut self, instance: InlineInstanceIndex, from: BlockIndex, to: BlockIndex) -> Choices {
+        let Self {
+            map,
+            probed,
+            steps,
+            bases,
+            ..
+        } = self;
+        match steps[instance.index()].get(&(from, to)) {
+            Some(Step::Path(edges)) => Choices::Certain(graph(map, probed, bases, instance).choosing(edges).count()),
+            Some(Step::Choice(branch)) => Choices::Between(*branch),
+            _ => Choices::Unknown,
         }
     }
 }

@@ -14,7 +14,10 @@ pub(crate) enum Step {
     /// branches, as in the last iteration of an unrolled loop. These edges and blocks are on all paths through the
     /// fewest such blocks; other edges are unknown.
     Implied(Vec<u32>, Vec<BlockIndex>),
-    /// There is no path, or there are several.
+    /// Two paths lead there through blocks without probes: this block's branch chooses between them, and no other does.
+    /// The optimiser made selects of what they compute, and code generation may have made a branch of these again.
+    Choice(BlockIndex),
+    /// There is no path, or there are several others.
     Unknown,
 }
 
@@ -42,15 +45,40 @@ impl Graph<'_> {
             to,
             budget: MAX_SEARCH,
             path: Vec::new(),
-            found: None,
-            several: false,
+            found: Vec::new(),
+            gives_up: false,
         };
         search.walk(from);
-        match search.found {
-            Some(path) if !search.several && search.budget > 0 => Step::Path(path),
-            None if !search.several && search.budget > 0 => self.find_implied(from, to).unwrap_or(Step::Unknown),
+        if search.gives_up || search.budget == 0 {
+            return Step::Unknown;
+        }
+        match &mut search.found[..] {
+            [] => self.find_implied(from, to).unwrap_or(Step::Unknown),
+            [path] => Step::Path(std::mem::take(path)),
+            [one, other] => self.find_choice(one, other).map_or(Step::Unknown, Step::Choice),
             _ => Step::Unknown,
         }
+    }
+
+    /// The only block on two paths that has several successors.
+    fn find_choice(self, one: &[u32], other: &[u32]) -> Option<BlockIndex> {
+        let mut blocks: Vec<BlockIndex> = self.choosing(one).chain(self.choosing(other)).collect();
+        blocks.dedup();
+        (blocks.len() == 1).then(|| blocks[0])
+    }
+
+    /// The blocks with several successors on a path.
+    pub fn choosing(self, edges: &[u32]) -> impl Iterator<Item = BlockIndex> {
+        let blocks = edges.iter().map(move |&edge| self.source(edge));
+        blocks.filter(move |block| {
+            let successors = &self.cfg.blocks[block.index()].successors;
+            successors.iter().any(|next| *next != successors[0])
+        })
+    }
+
+    /// The block that an edge leaves.
+    fn source(self, edge: u32) -> BlockIndex {
+        BlockIndex(self.bases.partition_point(|&base| base <= edge) as u32 - 1)
     }
 
     /// The common part of all paths from one block to another through the fewest blocks with probes.
@@ -152,8 +180,8 @@ struct StepSearch<'a> {
     budget: usize,
     /// Blocks and edges on the path to the current block of the search.
     path: Vec<(BlockIndex, u32)>,
-    found: Option<Vec<u32>>,
-    several: bool,
+    found: Vec<Vec<u32>>,
+    gives_up: bool,
 }
 
 impl StepSearch<'_> {
@@ -161,7 +189,7 @@ impl StepSearch<'_> {
         let graph = self.graph;
         let successors = &graph.cfg.blocks[block.index()].successors;
         for (slot, &next) in successors.iter().enumerate() {
-            if self.several || self.budget == 0 {
+            if self.gives_up || self.budget == 0 {
                 return;
             }
             if successors[..slot].contains(&next) {
@@ -170,13 +198,13 @@ impl StepSearch<'_> {
             self.budget -= 1;
             let edge = graph.bases[block.index()] + slot as u32;
             if next == self.to {
-                self.several = self.found.is_some();
+                self.gives_up = self.found.len() == 2;
                 self.found
-                    .get_or_insert_with(|| self.path.iter().map(|&(_, e)| e).chain([edge]).collect());
+                    .push(self.path.iter().map(|&(_, e)| e).chain([edge]).collect());
             } else if !graph.probed[next.index()] {
                 if self.path.iter().any(|&(b, _)| b == next) {
                     // A loop of blocks without probes may have gone round any number of times.
-                    self.several = true;
+                    self.gives_up = true;
                 } else {
                     self.path.push((next, edge));
                     self.walk(next);
@@ -211,7 +239,7 @@ mod tests {
         let (edges, implied) = match graph.find_step(BlockIndex(from), BlockIndex(to)) {
             Step::Path(edges) => (edges, Vec::new()),
             Step::Implied(edges, implied) => (edges, implied),
-            Step::Unknown => return None,
+            Step::Choice(_) | Step::Unknown => return None,
         };
         let edges = edges.iter().map(|&edge| ends[edge as usize]).collect();
         Some((edges, implied.iter().map(|block| block.0).collect()))
@@ -227,6 +255,43 @@ mod tests {
         // Either arm of a diamond, or a loop that may have gone round.
         assert_eq!(step(&[&[1, 2], &[3], &[3], &[]], &[1, 2], 0, 3), None);
         assert_eq!(step(&[&[1], &[1, 2], &[]], &[1], 0, 2), None);
+    }
+
+    fn choice(successors: &[&[u32]], without: &[u32], from: u32, to: u32) -> Option<u32> {
+        let cfg = cfg(successors);
+        let (bases, probed): (_, Vec<bool>) = (
+            cfg.edge_bases(),
+            (0..successors.len() as u32).map(|b| !without.contains(&b)).collect(),
+        );
+        let graph = Graph {
+            cfg: &cfg,
+            bases: &bases,
+            probed: &probed,
+        };
+        match graph.find_step(BlockIndex(from), BlockIndex(to)) {
+            Step::Choice(branch) => Some(branch.0),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn a_branch_that_became_selects_is_a_choice() {
+        let diamond: [&[u32]; 4] = [&[1, 2], &[3], &[3], &[]];
+        assert_eq!(choice(&diamond, &[1, 2], 0, 3), Some(0));
+        assert_eq!(choice(&[&[1, 2], &[2], &[]], &[1], 0, 2), Some(0));
+        // The branch may be in a block without a probe.
+        assert_eq!(choice(&[&[1], &[2, 3], &[4], &[4], &[]], &[1, 2, 3], 0, 4), Some(1));
+        // One way has a probe, or another branch follows.
+        assert_eq!(choice(&diamond, &[1], 0, 3), None);
+        assert_eq!(
+            choice(&[&[1, 2], &[3], &[3], &[4, 5], &[], &[]], &[1, 2, 3], 0, 4),
+            None
+        );
+        // Two choices, three ways, or a loop.
+        let two: [&[u32]; 7] = [&[1, 2], &[3], &[3], &[4, 5], &[6], &[6], &[]];
+        assert_eq!(choice(&two, &[1, 2, 3, 4, 5], 0, 6), None);
+        assert_eq!(choice(&[&[1, 2, 3], &[4], &[4], &[4], &[]], &[1, 2, 3], 0, 4), None);
+        assert_eq!(choice(&[&[1], &[1, 2], &[]], &[1], 0, 2), None);
     }
 
     #[test]
