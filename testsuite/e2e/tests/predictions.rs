@@ -13,8 +13,12 @@ use std::process::Command;
 
 /// Annotates, records and returns (annotated binary, profile with its vectors).
 fn record(dir: &Path) -> (PathBuf, PathBuf) {
+    record_program(dir, "predictions.c")
+}
+
+fn record_program(dir: &Path, source: &str) -> (PathBuf, PathBuf) {
     let (binary, profile) = (dir.join("annotated"), dir.join("app.pleach"));
-    compile(&binary, &flags(&["annotate"]), &[program("predictions.c")]);
+    compile(&binary, &flags(&["annotate"]), &[program(source)]);
     let mut record = Command::new(pleach());
     record.args(["record", "--quiet", "--keep-vectors", "--overhead", "30%", "-o"]);
     stdout(record.arg(&profile).arg("--").arg(&binary));
@@ -127,4 +131,36 @@ fn selects_replace_what_is_mispredicted_and_nothing_else() {
         let of = |binary| stdout(Command::new(binary).arg(rounds));
         assert_eq!(of(&used), of(&annotated));
     }
+}
+
+/// The branch has no block in the annotated machine code, but a jump that code generation made of its selects.
+#[test]
+fn selects_that_are_mispredicted_stay_selects() {
+    let dir = scratch();
+    let (_, profile) = record_program(dir.path(), "searches.c");
+    let read = read(&profile);
+    // The loop's own branch is seldom mispredicted.
+    let [chance, turns] = ["by_chance", "in_turn"].map(|name| {
+        let function = read.functions.iter().find(|f| f.name == name).expect("known");
+        let worst = function.predictions.iter().max_by(|a, b| rate(a).total_cmp(&rate(b)));
+        *worst.expect("predicted")
+    });
+    assert!(chance.low / chance.watched > 0.35, "{chance:?}");
+    assert!(rate(&turns) < 0.15, "{turns:?}");
+    let built = |flags: &[String]| {
+        let mut clang = clang();
+        clang.args(["-O2", "-S", "-o", "-"]).args(flags);
+        stdout(clang.arg(program("searches.c")))
+    };
+    let selects = |assembly: &str, function: &str| {
+        let start = assembly.find(&format!("\n{function}:")).expect("defined");
+        let end = assembly[start..].find(".cfi_endproc").expect("ends");
+        assembly[start..][..end].matches("\tcmov").count()
+    };
+    let used = built(&flags(&["use", profile.to_str().expect("UTF-8")]));
+    assert!(selects(&used, "by_chance") >= 2, "{used}");
+    for function in ["by_chance", "in_turn"] {
+        assert_eq!(selects(&built(&[]), function), 0);
+    }
+    assert_eq!(selects(&used, "in_turn"), 0, "{used}");
 }
