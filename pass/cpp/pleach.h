@@ -460,6 +460,9 @@ constexpr char PleachNotExecutedAttribute[] = "pleach-not-executed";
 // Attribute of functions without samples (src/use_profile/unsampled.rs).
 constexpr char PleachUnsampledAttribute[] = "pleach-unsampled";
 
+// Module flag: the profile has so few bursts that it does not tell how often loops run.
+constexpr char PleachFewBurstsFlag[] = "pleach.few-bursts";
+
 // Attribute of functions with duplicated blocks until they are cleaned up.
 constexpr char PleachDuplicatedAttribute[] = "pleach-duplicated";
 

@@ -14,6 +14,8 @@ const NOT_HOT_PERCENT: u64 = 1;
 /// lower bound below the rate at which if-conversion begins to pay
 /// ([`UNPREDICTABLE`](crate::weights::UNPREDICTABLE)).
 pub const MIN_BURSTS_FOR_IF_CONVERSION: u64 = 10;
+/// Minimum of bursts for numbers of iterations: as for misprediction rates.
+pub const MIN_BURSTS_FOR_TRIP_COUNTS: u64 = MIN_BURSTS_FOR_IF_CONVERSION;
 /// Minimum of bursts for superblocks. What leaves a superblock pays for it: registers are spilled there, and values that
 /// the copies no longer share are computed again. By the rule of three, a path that is absent from this many bursts is
 /// not hot, so a hot one does not pay.
@@ -81,6 +83,12 @@ impl Support {
     /// Whether if-conversion and select-to-branch are supported.
     pub fn if_conversion(&self) -> bool {
         self.has(MIN_BURSTS_FOR_IF_CONVERSION)
+    }
+
+    /// Whether loops may be peeled, unrolled and vectorised by their numbers of iterations. With fewer bursts, a loop has
+    /// mostly been seen in one, and other executions of it may be longer.
+    pub fn trip_counts(&self) -> bool {
+        self.has(MIN_BURSTS_FOR_TRIP_COUNTS)
     }
 
     /// Whether superblocks may be formed.

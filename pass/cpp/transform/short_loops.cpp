@@ -8,6 +8,8 @@
 // afterwards is peeled here, by LLVM's own rules: few iterations run scalar code and leave, and the rest is vectorised.
 // Where a register holds more elements than a loop has iterations, LLVM must not know how few they are: it may give the
 // loop no second, narrower vector body for the remainder, which is all that runs.
+//
+// From few bursts, it is not known how often loops run: they are peeled, unrolled and vectorised as without a profile.
 #include "pleach.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Analysis/AssumptionCache.h"
@@ -98,6 +100,11 @@ bool pleachPeelShortLoops(Function &F, FunctionAnalysisManager &FAM, const Pleac
   auto &Assumptions = FAM.getResult<AssumptionAnalysis>(F);
   auto &Evolution = FAM.getResult<ScalarEvolutionAnalysis>(F);
   auto &TTI = FAM.getResult<TargetIRAnalysis>(F);
+  if (F.getParent()->getModuleFlag(PleachFewBurstsFlag)) {
+    for (Loop *L : Loops.getLoopsInPreorder())
+      setLoopEstimatedTripCount(L, 0); // unknown
+    return false;
+  }
   bool Changed = false;
   for (Loop *L : Loops.getLoopsInPreorder()) {
     if (!L->isInnermost() || hasHint(*L))

@@ -131,6 +131,10 @@ pub fn run(
     if settings.anchor == Anchor::Early && !support.size() {
         cold_blocks::compile_for_speed(module);
     }
+    if !support.trip_counts() {
+        // SAFETY: the module is alive.
+        unsafe { metadata::add_max_module_flag(module.as_mut_ptr(), FEW_BURSTS_FLAG, 1) };
+    }
     let probed = settings.annotate || annotate::is_annotated(module);
     let mut decisions = Decisions::open(module, settings, source.summary().total_count)?;
     let salvaged = match source.file().filter(|_| settings.salvage) {
@@ -278,6 +282,9 @@ fn describe(salvaged: &Salvaged, blocks: usize) -> String {
         MatchKind::SameNameUnsampled => "; functions of this name in other files have no samples".into(),
     }
 }
+
+/// The module flag of `PleachFewBurstsFlag`.
+const FEW_BURSTS_FLAG: &str = "pleach.few-bursts";
 
 /// A branch that the profile calls unpredictable.
 struct UnpredictableBranch {
