@@ -73,7 +73,8 @@ static bool peel(Loop &L, FunctionAnalysisManager &FAM) {
   auto &Evolution = FAM.getResult<ScalarEvolutionAnalysis>(F);
   auto &TTI = FAM.getResult<TargetIRAnalysis>(F);
   auto &Remarks = FAM.getResult<OptimizationRemarkEmitterAnalysis>(F);
-  if (!canPeel(&L))
+  // `#pragma nounroll` is for peeling, too.
+  if (!canPeel(&L) || hasUnrollTransformation(&L) & TM_Disable)
     return false;
   SmallPtrSet<const Value *, 32> Ephemeral;
   CodeMetrics::collectEphemeralValues(&L, &Assumptions, Ephemeral);

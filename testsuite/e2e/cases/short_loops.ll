@@ -2,7 +2,7 @@
 ; the rest runs is unknown, so that it is vectorised as without a profile. A loop that runs twelve times counts as one of
 ; sixteen, which LLVM vectorises as without a profile, or as one of many if its elements are bytes, of which a register
 ; holds more than twelve. One that runs a hundred times is left to LLVM, and so is the same short loop where the target has
-; masked stores, and one that the user wants vectorised.
+; masked stores, and one that the user wants vectorised. One that the user wants not to be unrolled is not peeled.
 ; opt: -passes=function(pleach-short-loops)
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
 target triple = "x86_64-unknown-linux-gnu"
@@ -50,6 +50,22 @@ loop:
   %next = add i32 %i, 1
   %more = icmp ult i32 %next, %n
   br i1 %more, label %loop, label %exit, !prof !9
+
+exit:
+  ret void
+}
+
+define void @not_unrolled(ptr %p, i32 %n) !prof !0 {
+entry:
+  br label %loop
+
+loop:
+  %i = phi i32 [ 0, %entry ], [ %next, %loop ]
+  %a = getelementptr i32, ptr %p, i32 %i
+  store i32 0, ptr %a
+  %next = add i32 %i, 1
+  %more = icmp ult i32 %next, %n
+  br i1 %more, label %loop, label %exit, !prof !1, !llvm.loop !20
 
 exit:
   ret void
@@ -109,6 +125,9 @@ exit:
 !3 = distinct !{!3, !4}
 !4 = !{!"llvm.loop.vectorize.width", i32 4}
 !9 = !{!"branch_weights", i32 11000, i32 1000}
+
+!20 = distinct !{!20, !21}
+!21 = !{!"llvm.loop.unroll.disable"}
 
 ; expected:
 ; define void @short(ptr %p, i32 %n) !prof !0 {
@@ -191,6 +210,22 @@ exit:
 ;   ret void
 ; }
 ;
+; define void @not_unrolled(ptr %p, i32 %n) !prof !0 {
+; entry:
+;   br label %loop
+;
+; loop:                                             ; preds = %loop, %entry
+;   %i = phi i32 [ 0, %entry ], [ %next, %loop ]
+;   %a = getelementptr i32, ptr %p, i32 %i
+;   store i32 0, ptr %a, align 4
+;   %next = add i32 %i, 1
+;   %more = icmp ult i32 %next, %n
+;   br i1 %more, label %loop, label %exit, !prof !1, !llvm.loop !11
+;
+; exit:                                             ; preds = %loop
+;   ret void
+; }
+;
 ; define void @long(ptr %p, i32 %n) !prof !0 {
 ; entry:
 ;   br label %loop
@@ -201,7 +236,7 @@ exit:
 ;   store i32 0, ptr %a, align 4
 ;   %next = add i32 %i, 1
 ;   %more = icmp ult i32 %next, %n
-;   br i1 %more, label %loop, label %exit, !prof !11
+;   br i1 %more, label %loop, label %exit, !prof !13
 ;
 ; exit:                                             ; preds = %loop
 ;   ret void
@@ -233,7 +268,7 @@ exit:
 ;   store i32 0, ptr %a, align 4
 ;   %next = add i32 %i, 1
 ;   %more = icmp ult i32 %next, %n
-;   br i1 %more, label %loop, label %exit, !prof !1, !llvm.loop !12
+;   br i1 %more, label %loop, label %exit, !prof !1, !llvm.loop !14
 ;
 ; exit:                                             ; preds = %loop
 ;   ret void
@@ -252,6 +287,8 @@ exit:
 ; !8 = !{!"llvm.loop.estimated_trip_count", i32 16}
 ; !9 = distinct !{!9, !10}
 ; !10 = !{!"llvm.loop.estimated_trip_count", i32 1024}
-; !11 = !{!"branch_weights", i32 99000, i32 1000}
-; !12 = distinct !{!12, !13}
-; !13 = !{!"llvm.loop.vectorize.width", i32 4}
+; !11 = distinct !{!11, !12, !10}
+; !12 = !{!"llvm.loop.unroll.disable"}
+; !13 = !{!"branch_weights", i32 99000, i32 1000}
+; !14 = distinct !{!14, !15}
+; !15 = !{!"llvm.loop.vectorize.width", i32 4}
