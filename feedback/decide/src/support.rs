@@ -14,7 +14,8 @@ const NOT_HOT_PERCENT: u64 = 1;
 /// lower bound below the rate at which if-conversion begins to pay
 /// ([`UNPREDICTABLE`](crate::weights::UNPREDICTABLE)).
 pub const MIN_BURSTS_FOR_IF_CONVERSION: u64 = 10;
-/// Minimum of bursts for numbers of iterations: as for misprediction rates.
+/// Minimum of bursts for numbers of iterations. Not derived: with fewer, most loops have been seen in one or two bursts,
+/// each at one place of the program's run.
 pub const MIN_BURSTS_FOR_TRIP_COUNTS: u64 = MIN_BURSTS_FOR_IF_CONVERSION;
 /// Minimum of bursts for superblocks. What leaves a superblock pays for it: registers are spilled there, and values that
 /// the copies no longer share are computed again. By the rule of three, a path that is absent from this many bursts is

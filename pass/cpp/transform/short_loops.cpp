@@ -73,7 +73,7 @@ static bool peel(Loop &L, FunctionAnalysisManager &FAM) {
   auto &Evolution = FAM.getResult<ScalarEvolutionAnalysis>(F);
   auto &TTI = FAM.getResult<TargetIRAnalysis>(F);
   auto &Remarks = FAM.getResult<OptimizationRemarkEmitterAnalysis>(F);
-  // `#pragma nounroll` is for peeling, too.
+  // `#pragma nounroll` forbids peeling as well.
   if (!canPeel(&L) || hasUnrollTransformation(&L) & TM_Disable)
     return false;
   SmallPtrSet<const Value *, 32> Ephemeral;
