@@ -349,6 +349,13 @@ unsafe extern "C" {
         counts: *const u64,
         count: usize,
     );
+    pub fn pleach_set_short_visits(
+        latches: *const LLVMValueRef,
+        latch_count: usize,
+        permille: *const u32,
+        permille_count: usize,
+        rest: u32,
+    );
     pub fn pleach_unsampled_blocks(function: LLVMValueRef, cutoff: u32, found: *mut LLVMBasicBlockRef) -> usize;
 
     pub fn pleach_set_profile_summary(

@@ -19,6 +19,8 @@ pub enum Optimisation {
     CallThatStays,
     /// An indirect call is promoted.
     CallPromotion,
+    /// A loop is peeled because most of its visits are short.
+    Peeling,
     /// A memory operation gets code for its most frequent lengths.
     MemoryLength,
     /// A division gets code for its most frequent divisor.
@@ -31,13 +33,14 @@ pub enum Optimisation {
     Splitting,
 }
 
-const NAMES: [(Optimisation, &str); 11] = [
+const NAMES: [(Optimisation, &str); 12] = [
     (Optimisation::IfConversion, "if-conversion"),
     (Optimisation::SelectToBranch, "select-to-branch"),
     (Optimisation::Superblock, "superblock"),
     (Optimisation::HotCallee, "hot-callee"),
     (Optimisation::CallThatStays, "call-that-stays"),
     (Optimisation::CallPromotion, "call-promotion"),
+    (Optimisation::Peeling, "peeling"),
     (Optimisation::MemoryLength, "memory-length"),
     (Optimisation::Divisor, "divisor"),
     (Optimisation::Size, "size"),

@@ -5,10 +5,11 @@
 //! 1. [`weights`]: branch weights, entry counts, calls that may be cold;
 //! 2. [`coldness`]: which blocks and functions may be treated as never executed;
 //! 3. [`superblock`]: which traces are formed by tail duplication;
-//! 4. [`memory_lengths`], [`divisors`]: which lengths of memory operations and which divisors get code of their own;
-//! 5. [`if_conversion`]: which unpredictable branches are if-converted, and which selects become branches;
-//! 6. [`recursion`]: which calls are not inlined;
-//! 7. [`placement`]: order of functions and blocks, splitting, alignment.
+//! 4. [`trip_counts`]: which loops are peeled because most of their visits are short;
+//! 5. [`memory_lengths`], [`divisors`]: which lengths of memory operations and which divisors get code of their own;
+//! 6. [`if_conversion`]: which unpredictable branches are if-converted, and which selects become branches;
+//! 7. [`recursion`]: which calls are not inlined;
+//! 8. [`placement`]: order of functions and blocks, splitting, alignment.
 //!
 //! [`stale`] makes a profile of an older version of a function fit its new graph.
 //!
@@ -30,4 +31,5 @@ pub mod short_loops;
 pub mod stale;
 pub mod superblock;
 pub mod support;
+pub mod trip_counts;
 pub mod weights;

@@ -9,6 +9,9 @@
 // Where a register holds more elements than a loop has iterations, LLVM must not know how few they are: it may give the
 // loop no second, narrower vector body for the remainder, which is all that runs.
 //
+// Where most visits of a loop are short and its mean number of iterations is not, as many iterations are peeled as pay
+// (feedback/decide/src/trip_counts.rs), and the rest is vectorised or unrolled as without a profile.
+//
 // From few bursts, it is not known how often loops run: they are peeled, unrolled and vectorised as without a profile.
 #include "pleach.h"
 #include "llvm/ADT/STLExtras.h"
@@ -21,6 +24,7 @@
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/Instructions.h"
+#include "llvm/IR/ProfDataUtils.h"
 #include "llvm/Transforms/Utils/LoopPeel.h"
 #include "llvm/Transforms/Utils/LoopSimplify.h"
 #include "llvm/Transforms/Utils/LoopUtils.h"
@@ -30,6 +34,9 @@ using namespace llvm;
 
 
 static constexpr char DisableRuntimeUnrolling[] = "llvm.loop.unroll.runtime.disable";
+// Metadata of a loop whose visits are mostly short: shares of visits, in thousandths, that end after at most one
+// iteration, two, …, and the mean iterations that the others have left then.
+static constexpr char ShortVisits[] = "pleach.loop.short-visits";
 
 // Whether loop metadata already has a vectorisation or interleaving hint.
 static bool hasHint(const Loop &L) {
@@ -63,42 +70,121 @@ static uint64_t elementsOfRegister(const Loop &L, const TargetTransformInfo &TTI
   return Smallest ? Register / Smallest : 0;
 }
 
-// Peels as many iterations as LLVM would peel after vectorisation. Returns whether it peels any.
-static bool peel(Loop &L, FunctionAnalysisManager &FAM) {
+// A loop that may be peeled.
+struct PeelableLoop {
+  Loop &L;
+  LoopInfo &Loops;
+  DominatorTree &Dominators;
+  AssumptionCache &Assumptions;
+  ScalarEvolution &Evolution;
+  const TargetTransformInfo &TTI;
+  // In LLVM's units of code size, and how large LLVM lets it become by peeling.
+  unsigned Size;
+  unsigned MaxSize;
+
+  bool peel(unsigned Iterations) {
+    ValueToValueMapTy Copies;
+    return peelLoop(&L, Iterations, /*PeelLast=*/false, &Loops, &Evolution, Dominators, &Assumptions,
+                    /*PreserveLCSSA=*/true, Copies);
+  }
+};
+
+static std::optional<PeelableLoop> peelable(Loop &L, FunctionAnalysisManager &FAM) {
   constexpr unsigned OptLevel = 2;
   Function &F = *L.getHeader()->getParent();
-  auto &Loops = FAM.getResult<LoopAnalysis>(F);
-  auto &Dominators = FAM.getResult<DominatorTreeAnalysis>(F);
   auto &Assumptions = FAM.getResult<AssumptionAnalysis>(F);
   auto &Evolution = FAM.getResult<ScalarEvolutionAnalysis>(F);
   auto &TTI = FAM.getResult<TargetIRAnalysis>(F);
   auto &Remarks = FAM.getResult<OptimizationRemarkEmitterAnalysis>(F);
   // `#pragma nounroll` forbids peeling as well.
   if (!canPeel(&L) || hasUnrollTransformation(&L) & TM_Disable)
-    return false;
+    return std::nullopt;
   SmallPtrSet<const Value *, 32> Ephemeral;
   CodeMetrics::collectEphemeralValues(&L, &Assumptions, Ephemeral);
   const auto Unrolling = gatherUnrollingPreferences(&L, Evolution, TTI, nullptr, nullptr, Remarks, OptLevel, std::nullopt,
                                                     std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt);
   const UnrollCostEstimator Cost(&L, TTI, Ephemeral, Unrolling.BEInsns);
   if (!Cost.canUnroll() || Cost.NumInlineCandidates)
+    return std::nullopt;
+  return PeelableLoop{L,           FAM.getResult<LoopAnalysis>(F), FAM.getResult<DominatorTreeAnalysis>(F),
+                      Assumptions, Evolution,                      TTI,
+                      static_cast<unsigned>(Cost.getRolledLoopSize()), Unrolling.Threshold};
+}
+
+// Peels as many iterations as LLVM would peel after vectorisation. Returns whether it peels any.
+static bool peelByMean(Loop &L, FunctionAnalysisManager &FAM) {
+  auto Peelable = peelable(L, FAM);
+  if (!Peelable)
     return false;
-  auto Peeling = gatherPeelingPreferences(&L, Evolution, TTI, std::nullopt, std::nullopt, true);
-  computePeelCount(&L, Cost.getRolledLoopSize(), Peeling, /*TripCount=*/0, Dominators, Evolution, TTI, &Assumptions,
-                   Unrolling.Threshold);
-  if (!Peeling.PeelCount || Peeling.PeelLast)
+  auto Peeling = gatherPeelingPreferences(&L, Peelable->Evolution, Peelable->TTI, std::nullopt, std::nullopt, true);
+  computePeelCount(&L, Peelable->Size, Peeling, /*TripCount=*/0, Peelable->Dominators, Peelable->Evolution,
+                   Peelable->TTI, &Peelable->Assumptions, Peelable->MaxSize);
+  return Peeling.PeelCount && !Peeling.PeelLast && Peelable->peel(Peeling.PeelCount);
+}
+
+// The numbers of `ShortVisits`; none where a loop is not marked.
+static SmallVector<uint32_t, 4> shortVisits(const Loop &L) {
+  SmallVector<uint32_t, 4> Numbers;
+  if (const MDNode *Node = findOptionMDForLoop(&L, ShortVisits))
+    for (const MDOperand &Operand : drop_begin(Node->operands()))
+      Numbers.push_back(static_cast<uint32_t>(mdconst::extract<ConstantInt>(Operand)->getZExtValue()));
+  return Numbers;
+}
+
+// Gives the exits of peeled iterations the weights that the profile shows. `Copies`: their blocks, in order.
+static void weighPeeledExits(const BasicBlock *Exit, ArrayRef<uint32_t> Within, ArrayRef<BasicBlock *> Copies) {
+  uint32_t Ended = 0;
+  for (BasicBlock *BB : Copies) {
+    auto *Branch = dyn_cast<BranchInst>(BB->getTerminator());
+    if (!Branch || !Branch->isConditional() || !is_contained(Branch->successors(), Exit))
+      continue;
+    if (Within.empty())
+      return;
+    // No way is impossible.
+    const uint32_t Leaves = Within.front() - Ended + 1, Stays = 1000 - Within.front() + 1;
+    const bool ExitsFirst = Branch->getSuccessor(0) == Exit;
+    setBranchWeights(*Branch, ExitsFirst ? ArrayRef{Leaves, Stays} : ArrayRef{Stays, Leaves}, /*IsExpected=*/false);
+    Ended = Within.front();
+    Within = Within.drop_front();
+  }
+}
+
+// Peels a loop whose visits are mostly short. Returns whether it does.
+static bool peelByVisits(Loop &L, ArrayRef<uint32_t> Within, FunctionAnalysisManager &FAM) {
+  auto Peelable = peelable(L, FAM);
+  if (!Peelable || Peelable->Size * (Within.size() + 1) > Peelable->MaxSize)
     return false;
-  ValueToValueMapTy Copies;
-  return peelLoop(&L, Peeling.PeelCount, /*PeelLast=*/false, &Loops, &Evolution, Dominators, &Assumptions,
-                  /*PreserveLCSSA=*/true, Copies);
+  Function &F = *L.getHeader()->getParent();
+  const BasicBlock *Exit = L.getExitingBlock() ? L.getExitBlock() : nullptr;
+  SmallPtrSet<const BasicBlock *, 32> Before;
+  for (const BasicBlock &BB : F)
+    Before.insert(&BB);
+  if (!Peelable->peel(static_cast<unsigned>(Within.size())))
+    return false;
+  SmallVector<BasicBlock *> Copies;
+  for (BasicBlock &BB : F)
+    if (!Before.contains(&BB))
+      Copies.push_back(&BB);
+  if (Exit)
+    weighPeeledExits(Exit, Within, Copies);
+  return true;
+}
+
+static void simplifyNest(Loop &L, FunctionAnalysisManager &FAM) {
+  Function &F = *L.getHeader()->getParent();
+  auto &Loops = FAM.getResult<LoopAnalysis>(F);
+  auto &Dominators = FAM.getResult<DominatorTreeAnalysis>(F);
+  auto &Evolution = FAM.getResult<ScalarEvolutionAnalysis>(F);
+  Loop *Nest = L.getOutermostLoop();
+  simplifyLoop(Nest, &Dominators, &Loops, &Evolution, &FAM.getResult<AssumptionAnalysis>(F), nullptr,
+               /*PreserveLCSSA=*/false);
+  formLCSSARecursively(*Nest, Dominators, &Loops, &Evolution);
 }
 
 bool pleachPeelShortLoops(Function &F, FunctionAnalysisManager &FAM, const PleachLimits &Limits) {
   if (!F.getEntryCount())
     return false;
   auto &Loops = FAM.getResult<LoopAnalysis>(F);
-  auto &Dominators = FAM.getResult<DominatorTreeAnalysis>(F);
-  auto &Assumptions = FAM.getResult<AssumptionAnalysis>(F);
   auto &Evolution = FAM.getResult<ScalarEvolutionAnalysis>(F);
   auto &TTI = FAM.getResult<TargetIRAnalysis>(F);
   if (F.getParent()->getModuleFlag(PleachFewBurstsFlag)) {
@@ -108,23 +194,34 @@ bool pleachPeelShortLoops(Function &F, FunctionAnalysisManager &FAM, const Pleac
   }
   bool Changed = false;
   for (Loop *L : Loops.getLoopsInPreorder()) {
-    if (!L->isInnermost() || hasHint(*L))
+    if (!L->isInnermost() || hasHint(*L) || Evolution.getSmallConstantTripCount(L))
       continue;
+    if (const auto Visits = shortVisits(*L); Visits.size() > 1) {
+      simplifyNest(*L, FAM);
+      Changed = true;
+      // Once: linking may run this pass again.
+      L->setLoopID(makePostTransformationMetadata(F.getContext(), L->getLoopID(), {ShortVisits}, {}));
+      if (peelByVisits(*L, ArrayRef(Visits).drop_back(), FAM)) {
+        const uint32_t Rest = Visits.back();
+        setLoopEstimatedTripCount(L, Rest, /*EstimatedLoopInvocationWeight=*/1000);
+        if (Rest < Limits.LLVMMinTripCount)
+          setLoopEstimatedTripCount(L, 0); // unknown
+        continue;
+      }
+    }
     const auto Iterations = getLoopEstimatedTripCount(L);
     if (!Iterations || *Iterations >= Limits.LLVMMinTripCount)
       continue;
     const bool Masked = all_of(L->blocks(), [&](const BasicBlock *BB) {
       return all_of(*BB, [&](const Instruction &I) { return isMasked(I, TTI); });
     });
-    if (Masked || Evolution.getSmallConstantTripCount(L))
+    if (Masked)
       continue;
-    Loop *Nest = L->getOutermostLoop();
-    Changed |= simplifyLoop(Nest, &Dominators, &Loops, &Evolution, &Assumptions, nullptr, /*PreserveLCSSA=*/false);
-    Changed |= formLCSSARecursively(*Nest, Dominators, &Loops, &Evolution);
-    if (peel(*L, FAM)) {
+    simplifyNest(*L, FAM);
+    Changed = true;
+    if (peelByMean(*L, FAM)) {
       setLoopEstimatedTripCount(L, 0); // unknown
       addStringMetadataToLoop(L, DisableRuntimeUnrolling);
-      Changed = true;
     } else {
       setLoopEstimatedTripCount(L, elementsOfRegister(*L, TTI, F.getDataLayout()) > *Iterations
                                        ? Limits.AssumedTripCount
@@ -133,3 +230,31 @@ bool pleachPeelShortLoops(Function &F, FunctionAnalysisManager &FAM, const Pleac
   }
   return Changed;
 }
+
+extern "C" {
+
+// Marks a loop whose visits are mostly short, by the terminators of its latches. `Permille`: shares of visits that end
+// after at most one iteration, two, …; `Rest`: mean iterations that the others have left then.
+void pleach_set_short_visits(const LLVMValueRef *Latches, size_t LatchCount, const uint32_t *Permille,
+                             size_t PermilleCount, uint32_t Rest) {
+  if (!LatchCount)
+    return;
+  LLVMContext &Context = unwrap<Instruction>(Latches[0])->getContext();
+  const auto Number = [&](uint32_t N) -> Metadata * {
+    return ConstantAsMetadata::get(ConstantInt::get(Type::getInt32Ty(Context), N));
+  };
+  SmallVector<Metadata *> Visits{MDString::get(Context, ShortVisits)};
+  for (uint32_t Share : ArrayRef(Permille, PermilleCount))
+    Visits.push_back(Number(Share));
+  Visits.push_back(Number(Rest));
+  SmallVector<Metadata *> Options{nullptr}; // itself
+  if (const MDNode *Old = unwrap<Instruction>(Latches[0])->getMetadata(LLVMContext::MD_loop))
+    append_range(Options, drop_begin(Old->operands()));
+  Options.push_back(MDNode::get(Context, Visits));
+  MDNode *ID = MDNode::getDistinct(Context, Options);
+  ID->replaceOperandWith(0, ID);
+  for (LLVMValueRef Latch : ArrayRef(Latches, LatchCount))
+    unwrap<Instruction>(Latch)->setMetadata(LLVMContext::MD_loop, ID);
+}
+
+} // extern "C"

@@ -3,6 +3,8 @@
 ; sixteen, which LLVM vectorises as without a profile, or as one of many if its elements are bytes, of which a register
 ; holds more than twelve. One that runs a hundred times is left to LLVM, and so is the same short loop where the target has
 ; masked stores, and one that the user wants vectorised. One that the user wants not to be unrolled is not peeled.
+; A loop that runs long on the average, but whose visits mostly end after one or two iterations, is peeled too; the exits
+; get the weights that were seen, the rest the iterations that are left.
 ; opt: -passes=function(pleach-short-loops)
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
 target triple = "x86_64-unknown-linux-gnu"
@@ -103,6 +105,24 @@ exit:
   ret void
 }
 
+define i32 @mostly_short(ptr %p, i32 %n) !prof !0 {
+entry:
+  br label %loop
+
+loop:
+  %i = phi i32 [ 0, %entry ], [ %next, %loop ]
+  %sum = phi i32 [ 0, %entry ], [ %added, %loop ]
+  %a = getelementptr i32, ptr %p, i32 %i
+  %value = load i32, ptr %a
+  %added = add i32 %sum, %value
+  %next = add i32 %i, 1
+  %more = icmp ult i32 %next, %n
+  br i1 %more, label %loop, label %exit, !prof !9, !llvm.loop !30
+
+exit:
+  ret i32 %added
+}
+
 define void @wanted(ptr %p, i32 %n) !prof !0 {
 entry:
   br label %loop
@@ -128,6 +148,8 @@ exit:
 
 !20 = distinct !{!20, !21}
 !21 = !{!"llvm.loop.unroll.disable"}
+!30 = distinct !{!30, !31}
+!31 = !{!"pleach.loop.short-visits", i32 500, i32 900, i32 90}
 
 ; expected:
 ; define void @short(ptr %p, i32 %n) !prof !0 {
@@ -258,6 +280,60 @@ exit:
 ;   ret void
 ; }
 ;
+; define i32 @mostly_short(ptr %p, i32 %n) !prof !0 {
+; entry:
+;   br label %loop.peel.begin
+;
+; loop.peel.begin:                                  ; preds = %entry
+;   br label %loop.peel
+;
+; loop.peel:                                        ; preds = %loop.peel.begin
+;   %a.peel = getelementptr i32, ptr %p, i32 0
+;   %value.peel = load i32, ptr %a.peel, align 4
+;   %added.peel = add i32 0, %value.peel
+;   %next.peel = add i32 0, 1
+;   %more.peel = icmp ult i32 %next.peel, %n
+;   br i1 %more.peel, label %loop.peel.next, label %exit, !prof !14
+;
+; loop.peel.next:                                   ; preds = %loop.peel
+;   br label %loop.peel2
+;
+; loop.peel2:                                       ; preds = %loop.peel.next
+;   %a.peel3 = getelementptr i32, ptr %p, i32 %next.peel
+;   %value.peel4 = load i32, ptr %a.peel3, align 4
+;   %added.peel5 = add i32 %added.peel, %value.peel4
+;   %next.peel6 = add i32 %next.peel, 1
+;   %more.peel7 = icmp ult i32 %next.peel6, %n
+;   br i1 %more.peel7, label %loop.peel.next1, label %exit, !prof !15
+;
+; loop.peel.next1:                                  ; preds = %loop.peel2
+;   br label %loop.peel.next8
+;
+; loop.peel.next8:                                  ; preds = %loop.peel.next1
+;   br label %entry.peel.newph
+;
+; entry.peel.newph:                                 ; preds = %loop.peel.next8
+;   br label %loop
+;
+; loop:                                             ; preds = %loop, %entry.peel.newph
+;   %i = phi i32 [ %next.peel6, %entry.peel.newph ], [ %next, %loop ]
+;   %sum = phi i32 [ %added.peel5, %entry.peel.newph ], [ %added, %loop ]
+;   %a = getelementptr i32, ptr %p, i32 %i
+;   %value = load i32, ptr %a, align 4
+;   %added = add i32 %sum, %value
+;   %next = add i32 %i, 1
+;   %more = icmp ult i32 %next, %n
+;   br i1 %more, label %loop, label %exit.loopexit, !prof !16, !llvm.loop !17
+;
+; exit.loopexit:                                    ; preds = %loop
+;   %added.lcssa.ph = phi i32 [ %added, %loop ]
+;   br label %exit
+;
+; exit:                                             ; preds = %exit.loopexit, %loop.peel2, %loop.peel
+;   %added.lcssa = phi i32 [ %added.peel5, %loop.peel2 ], [ %added.peel, %loop.peel ], [ %added.lcssa.ph, %exit.loopexit ]
+;   ret i32 %added.lcssa
+; }
+;
 ; define void @wanted(ptr %p, i32 %n) !prof !0 {
 ; entry:
 ;   br label %loop
@@ -268,7 +344,7 @@ exit:
 ;   store i32 0, ptr %a, align 4
 ;   %next = add i32 %i, 1
 ;   %more = icmp ult i32 %next, %n
-;   br i1 %more, label %loop, label %exit, !prof !1, !llvm.loop !14
+;   br i1 %more, label %loop, label %exit, !prof !1, !llvm.loop !19
 ;
 ; exit:                                             ; preds = %loop
 ;   ret void
@@ -290,5 +366,10 @@ exit:
 ; !11 = distinct !{!11, !12, !10}
 ; !12 = !{!"llvm.loop.unroll.disable"}
 ; !13 = !{!"branch_weights", i32 99000, i32 1000}
-; !14 = distinct !{!14, !15}
-; !15 = !{!"llvm.loop.vectorize.width", i32 4}
+; !14 = !{!"branch_weights", i32 501, i32 501}
+; !15 = !{!"branch_weights", i32 101, i32 401}
+; !16 = !{!"branch_weights", i32 89000, i32 1000}
+; !17 = distinct !{!17, !3, !18}
+; !18 = !{!"llvm.loop.estimated_trip_count", i32 90}
+; !19 = distinct !{!19, !20}
+; !20 = !{!"llvm.loop.vectorize.width", i32 4}

@@ -33,6 +33,7 @@ mod instrument_ends;
 mod instrument_tasks;
 mod interrupted;
 mod killed;
+mod mostly_short;
 mod not_executed;
 mod opt_cases;
 mod outside;

@@ -1,0 +1,42 @@
+//! Tells the loops whose visits are mostly short what share of them ends when. `pleach_decide::trip_counts` finds them.
+
+use crate::decisions::Decisions;
+use crate::error::PassError;
+use crate::ffi;
+use crate::ir::FunctionIr;
+use crate::optimisation::Optimisation;
+use inkwell::llvm_sys::prelude::LLVMValueRef;
+use pleach_decide::trip_counts::mostly_short_loops;
+use pleach_profile::FunctionProfile;
+
+/// Marks a function's loops that are to be peeled; returns how many.
+///
+/// # Errors
+/// The list of decisions cannot be written.
+pub fn mark_mostly_short(
+    function: &FunctionIr<'_>,
+    profile: &FunctionProfile,
+    decisions: &mut Decisions,
+) -> Result<usize, PassError> {
+    let mut marked = 0;
+    for found in mostly_short_loops(&function.cfg, profile) {
+        let terminator = |latch: &pleach_annotate::id::BlockIndex| function.terminators.get(latch.index()).copied();
+        let latches: Option<Vec<LLVMValueRef>> = found.latches.iter().map(terminator).collect();
+        let Some(latches) = latches else { continue };
+        if decisions.take(Optimisation::Peeling, &function.cfg.name, Some(found.slots))? {
+            let permille: Vec<u32> = found.within.iter().map(|share| (share * 1000.0) as u32).collect();
+            // SAFETY: the terminators belong to the module; the arrays live until the call returns.
+            unsafe {
+                ffi::pleach_set_short_visits(
+                    latches.as_ptr(),
+                    latches.len(),
+                    permille.as_ptr(),
+                    permille.len(),
+                    found.rest as u32,
+                );
+            }
+            marked += 1;
+        }
+    }
+    Ok(marked)
+}
