@@ -73,6 +73,7 @@ fn main() -> Result<()> {
         "transform/logical_selects.cpp",
         "transform/searches.cpp",
         "transform/short_loops.cpp",
+        "transform/narrow_loads.cpp",
         "transform/unsigned_divisions.cpp",
         "transform/vectorisable_loops.cpp",
         "count/counter_lowering.cpp",

@@ -341,6 +341,7 @@ size_t pleach_plugin_info_size();
 // host/options.cpp
 void pleach_read_options(PleachOptions *Out);
 bool pleach_set_host_option(const char *Name, size_t NameSize, const char *Value, size_t ValueSize);
+void pleach_import_callees_of_cold_calls();
 void pleach_optimise_cold_blocks_for_size(bool On);
 
 // host/diagnostics.cpp
@@ -479,6 +480,8 @@ bool pleachPromoteCounters(llvm::Function &F, const PleachLimits &Limits);
 // Peels loops that run few times by the profile, and keeps them from being vectorised with predicated accesses; returns
 // whether code changed.
 bool pleachPeelShortLoops(llvm::Function &F, llvm::FunctionAnalysisManager &FAM, const PleachLimits &Limits);
+// Loads single elements in place of vectors of which nothing else is used; returns whether anything changed.
+bool pleachNarrowLoads(llvm::Function &F);
 // Makes signed divisions of loops' values that are never negative unsigned; returns whether anything changed.
 bool pleachMakeDivisionsUnsigned(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);
 void pleachLeaveSearches(llvm::Function &F, llvm::FunctionAnalysisManager &FAM, const PleachLimits &Limits);

@@ -312,6 +312,7 @@ unsafe extern "C" {
     pub safe fn pleach_plugin_info_size() -> usize;
 
     fn pleach_read_options(out: *mut RawOptions);
+    fn pleach_import_callees_of_cold_calls();
     fn pleach_set_host_option(name: *const c_char, name_size: usize, value: *const c_char, value_size: usize) -> bool;
     fn pleach_optimise_cold_blocks_for_size(on: bool);
 
@@ -442,6 +443,14 @@ pub fn merge_only_equal_blocks() {
 /// arguments only.
 pub fn keep_invokes_apart() {
     set_host_option("simplifycfg-merge-compatible-invokes", "0");
+}
+
+/// Has ThinLTO import small callees of cold calls, for the whole process: rustc imports between the units of a crate. What
+/// a call that is not inlined has the address of, though it is made once, stays in memory in all loops around.
+pub fn import_callees_of_cold_calls() {
+    static ONCE: Once = Once::new();
+    // SAFETY: it sets an option of the process.
+    ONCE.call_once(|| unsafe { pleach_import_callees_of_cold_calls() });
 }
 
 /// Turns off the analysis that follows variables through machine code, for the whole process: it takes time for each

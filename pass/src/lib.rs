@@ -202,6 +202,7 @@ fn run(module: &Module<'_>, context: *mut ffi::RunContext, stage: Stage, phase: 
 fn run_at_anchor(module: &Module<'_>, context: *mut ffi::RunContext, settings: &Settings) -> Result<(), PassError> {
     let (mut facts, functions) = read_functions(module, settings.anchor)?;
     if let Some(profile) = &settings.profile {
+        ffi::import_callees_of_cold_calls();
         use_profile(module, &functions, &mut facts, context, settings, profile)?;
     }
     if settings.annotate && !annotate::is_annotated(module) {

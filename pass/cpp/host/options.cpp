@@ -142,6 +142,21 @@ bool pleach_set_host_option(const char *Name, size_t NameSize, const char *Value
          !Found->second->addOccurrence(0, Key, StringRef(Value, ValueSize));
 }
 
+// Sets the share of its size limit that ThinLTO grants callees of cold calls, unless the user has set it. With all of it,
+// what is imported and inlined is in the way of what is hot (a Rust program takes 2 % more time).
+void pleach_import_callees_of_cold_calls() {
+  constexpr float Share = 0.5f;
+  auto &Options = cl::getRegisteredOptions();
+  auto Found = Options.find("import-cold-multiplier");
+  if (Found == Options.end())
+    return;
+  auto *Multiplier = static_cast<cl::opt<float> *>(Found->second);
+  // rustc sets it itself.
+  const bool IsFromRustc = Multiplier->getNumOccurrences() == 1 && Multiplier->getValue() == 0.1f;
+  if (Multiplier->getNumOccurrences() == 0 || IsFromRustc)
+    Multiplier->setValue(Share);
+}
+
 void pleach_optimise_cold_blocks_for_size(bool On) {
   auto &Options = cl::getRegisteredOptions();
   auto Found = Options.find("pgso");

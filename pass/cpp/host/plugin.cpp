@@ -55,6 +55,17 @@ struct PleachPeelShortLoopsPass : PassInfoMixin<PleachPeelShortLoopsPass> {
   }
 };
 
+// Runs after vectors are formed.
+struct PleachNarrowLoadsPass : PassInfoMixin<PleachNarrowLoadsPass> {
+  PreservedAnalyses run(Function &F, FunctionAnalysisManager &) {
+    if (!pleachNarrowLoads(F))
+      return PreservedAnalyses::all();
+    PreservedAnalyses Preserved;
+    Preserved.preserveSet<CFGAnalyses>();
+    return Preserved;
+  }
+};
+
 // Runs right before loops are vectorised, and later peeled.
 struct PleachLeaveSearchesPass : PassInfoMixin<PleachLeaveSearchesPass> {
   PleachLimits Limits;
@@ -180,7 +191,9 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
     if (UsesProfile() && pleachHostPasses().PeelShortLoops)
       FPM.addPass(PleachPeelShortLoopsPass(Kept));
   });
-  PB->registerVectorizerEndEPCallback([](FunctionPassManager &FPM, OptimizationLevel Level) {
+  PB->registerVectorizerEndEPCallback([UsesProfile](FunctionPassManager &FPM, OptimizationLevel Level) {
+    if (UsesProfile() && pleachHostPasses().PeelShortLoops)
+      FPM.addPass(PleachNarrowLoadsPass());
     if (pleachHostPasses().IdentifyBlocks && Level.getSpeedupLevel() > 1)
       FPM.addPass(PleachPutProbesBackPass());
   });
@@ -253,6 +266,8 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
           FPM.addPass(PleachDivideByFrequentPass());
         else if (Name == "pleach-short-loops")
           FPM.addPass(PleachPeelShortLoopsPass(Kept));
+        else if (Name == "pleach-narrow-loads")
+          FPM.addPass(PleachNarrowLoadsPass());
         else if (Name == "pleach-unsigned-divisions")
           FPM.addPass(PleachMakeDivisionsUnsignedPass());
         else if (Name == "pleach-searches")

@@ -25,6 +25,9 @@
 #include "llvm/IR/Function.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/ProfDataUtils.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/LICM.h"
+#include "llvm/Transforms/Scalar/LoopPassManager.h"
 #include "llvm/Transforms/Utils/LoopPeel.h"
 #include "llvm/Transforms/Utils/LoopSimplify.h"
 #include "llvm/Transforms/Utils/LoopUtils.h"
@@ -181,6 +184,14 @@ static void simplifyNest(Loop &L, FunctionAnalysisManager &FAM) {
   formLCSSARecursively(*Nest, Dominators, &Loops, &Evolution);
 }
 
+// Keeps what peeled iterations store in registers, in enclosing loops: LLVM knows that what is left of a loop stores
+// elsewhere as long as that is scalar.
+static void simplifyPeeled(Function &F, FunctionAnalysisManager &FAM) {
+  FAM.invalidate(F, PreservedAnalyses::none());
+  FAM.invalidate(F, InstCombinePass().run(F, FAM));
+  createFunctionToLoopPassAdaptor(LICMPass(LICMOptions()), /*UseMemorySSA=*/true).run(F, FAM);
+}
+
 bool pleachPeelShortLoops(Function &F, FunctionAnalysisManager &FAM, const PleachLimits &Limits) {
   if (!F.getEntryCount())
     return false;
@@ -192,7 +203,7 @@ bool pleachPeelShortLoops(Function &F, FunctionAnalysisManager &FAM, const Pleac
       setLoopEstimatedTripCount(L, 0); // unknown
     return false;
   }
-  bool Changed = false;
+  bool Changed = false, Peeled = false;
   for (Loop *L : Loops.getLoopsInPreorder()) {
     if (!L->isInnermost() || hasHint(*L) || Evolution.getSmallConstantTripCount(L))
       continue;
@@ -202,6 +213,7 @@ bool pleachPeelShortLoops(Function &F, FunctionAnalysisManager &FAM, const Pleac
       // Once: linking may run this pass again.
       L->setLoopID(makePostTransformationMetadata(F.getContext(), L->getLoopID(), {ShortVisits}, {}));
       if (peelByVisits(*L, ArrayRef(Visits).drop_back(), FAM)) {
+        Peeled = true;
         const uint32_t Rest = Visits.back();
         setLoopEstimatedTripCount(L, Rest, /*EstimatedLoopInvocationWeight=*/1000);
         if (Rest < Limits.LLVMMinTripCount)
@@ -220,6 +232,7 @@ bool pleachPeelShortLoops(Function &F, FunctionAnalysisManager &FAM, const Pleac
     simplifyNest(*L, FAM);
     Changed = true;
     if (peelByMean(*L, FAM)) {
+      Peeled = true;
       setLoopEstimatedTripCount(L, 0); // unknown
       addStringMetadataToLoop(L, DisableRuntimeUnrolling);
     } else {
@@ -228,6 +241,8 @@ bool pleachPeelShortLoops(Function &F, FunctionAnalysisManager &FAM, const Pleac
                                        : Limits.LLVMMinTripCount);
     }
   }
+  if (Peeled)
+    simplifyPeeled(F, FAM);
   return Changed;
 }
 

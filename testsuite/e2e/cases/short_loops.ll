@@ -160,21 +160,18 @@ exit:
 ;   br label %loop.peel
 ;
 ; loop.peel:                                        ; preds = %loop.peel.begin
-;   %a.peel = getelementptr i32, ptr %p, i32 0
-;   store i32 0, ptr %a.peel, align 4
-;   %next.peel = add i32 0, 1
-;   %more.peel = icmp ult i32 %next.peel, %n
+;   store i32 0, ptr %p, align 4
+;   %more.peel = icmp ugt i32 %n, 1
 ;   br i1 %more.peel, label %loop.peel.next, label %exit, !prof !1
 ;
 ; loop.peel.next:                                   ; preds = %loop.peel
 ;   br label %loop.peel2
 ;
 ; loop.peel2:                                       ; preds = %loop.peel.next
-;   %a.peel3 = getelementptr i32, ptr %p, i32 %next.peel
+;   %a.peel3 = getelementptr i8, ptr %p, i64 4
 ;   store i32 0, ptr %a.peel3, align 4
-;   %next.peel4 = add i32 %next.peel, 1
-;   %more.peel5 = icmp ult i32 %next.peel4, %n
-;   br i1 %more.peel5, label %loop.peel.next1, label %exit, !prof !1
+;   %more.peel5.not = icmp eq i32 %n, 2
+;   br i1 %more.peel5.not, label %exit, label %loop.peel.next1, !prof !1
 ;
 ; loop.peel.next1:                                  ; preds = %loop.peel2
 ;   br label %loop.peel.next6
@@ -186,8 +183,9 @@ exit:
 ;   br label %loop
 ;
 ; loop:                                             ; preds = %loop, %entry.peel.newph
-;   %i = phi i32 [ %next.peel4, %entry.peel.newph ], [ %next, %loop ]
-;   %a = getelementptr i32, ptr %p, i32 %i
+;   %i = phi i32 [ 2, %entry.peel.newph ], [ %next, %loop ]
+;   %0 = sext i32 %i to i64
+;   %a = getelementptr i32, ptr %p, i64 %0
 ;   store i32 0, ptr %a, align 4
 ;   %next = add i32 %i, 1
 ;   %more = icmp ult i32 %next, %n
@@ -288,23 +286,19 @@ exit:
 ;   br label %loop.peel
 ;
 ; loop.peel:                                        ; preds = %loop.peel.begin
-;   %a.peel = getelementptr i32, ptr %p, i32 0
-;   %value.peel = load i32, ptr %a.peel, align 4
-;   %added.peel = add i32 0, %value.peel
-;   %next.peel = add i32 0, 1
-;   %more.peel = icmp ult i32 %next.peel, %n
+;   %value.peel = load i32, ptr %p, align 4
+;   %more.peel = icmp ugt i32 %n, 1
 ;   br i1 %more.peel, label %loop.peel.next, label %exit, !prof !14
 ;
 ; loop.peel.next:                                   ; preds = %loop.peel
 ;   br label %loop.peel2
 ;
 ; loop.peel2:                                       ; preds = %loop.peel.next
-;   %a.peel3 = getelementptr i32, ptr %p, i32 %next.peel
+;   %a.peel3 = getelementptr i8, ptr %p, i64 4
 ;   %value.peel4 = load i32, ptr %a.peel3, align 4
-;   %added.peel5 = add i32 %added.peel, %value.peel4
-;   %next.peel6 = add i32 %next.peel, 1
-;   %more.peel7 = icmp ult i32 %next.peel6, %n
-;   br i1 %more.peel7, label %loop.peel.next1, label %exit, !prof !15
+;   %added.peel5 = add i32 %value.peel, %value.peel4
+;   %more.peel7.not = icmp eq i32 %n, 2
+;   br i1 %more.peel7.not, label %exit, label %loop.peel.next1, !prof !15
 ;
 ; loop.peel.next1:                                  ; preds = %loop.peel2
 ;   br label %loop.peel.next8
@@ -316,9 +310,10 @@ exit:
 ;   br label %loop
 ;
 ; loop:                                             ; preds = %loop, %entry.peel.newph
-;   %i = phi i32 [ %next.peel6, %entry.peel.newph ], [ %next, %loop ]
+;   %i = phi i32 [ 2, %entry.peel.newph ], [ %next, %loop ]
 ;   %sum = phi i32 [ %added.peel5, %entry.peel.newph ], [ %added, %loop ]
-;   %a = getelementptr i32, ptr %p, i32 %i
+;   %0 = sext i32 %i to i64
+;   %a = getelementptr i32, ptr %p, i64 %0
 ;   %value = load i32, ptr %a, align 4
 ;   %added = add i32 %sum, %value
 ;   %next = add i32 %i, 1
@@ -326,11 +321,11 @@ exit:
 ;   br i1 %more, label %loop, label %exit.loopexit, !prof !16, !llvm.loop !17
 ;
 ; exit.loopexit:                                    ; preds = %loop
-;   %added.lcssa.ph = phi i32 [ %added, %loop ]
+;   %added.lcssa9 = phi i32 [ %added, %loop ]
 ;   br label %exit
 ;
 ; exit:                                             ; preds = %exit.loopexit, %loop.peel2, %loop.peel
-;   %added.lcssa = phi i32 [ %added.peel5, %loop.peel2 ], [ %added.peel, %loop.peel ], [ %added.lcssa.ph, %exit.loopexit ]
+;   %added.lcssa = phi i32 [ %added.peel5, %loop.peel2 ], [ %value.peel, %loop.peel ], [ %added.lcssa9, %exit.loopexit ]
 ;   ret i32 %added.lcssa
 ; }
 ;
@@ -367,7 +362,7 @@ exit:
 ; !12 = !{!"llvm.loop.unroll.disable"}
 ; !13 = !{!"branch_weights", i32 99000, i32 1000}
 ; !14 = !{!"branch_weights", i32 501, i32 501}
-; !15 = !{!"branch_weights", i32 101, i32 401}
+; !15 = !{!"branch_weights", i32 401, i32 101}
 ; !16 = !{!"branch_weights", i32 89000, i32 1000}
 ; !17 = distinct !{!17, !3, !18}
 ; !18 = !{!"llvm.loop.estimated_trip_count", i32 90}
