@@ -222,6 +222,17 @@ PLEACH_OFFSET(PleachArms, Selects, 32);
 PLEACH_OFFSET(PleachArms, Rate, 56);
 PLEACH_OFFSET(PleachArms, Chain, 64);
 
+// The cost of joining two tests in a row.
+struct PleachTests {
+  double Size;              // instructions of the second test
+  double Selects;           // that guard its loads, and choose values
+  double FirstSucceeds;     // probability that the second test is made
+  double SecondSucceeds;    // probability that it succeeds then
+  double Rate;              // lower bound of the first test's misprediction rate; 0: unknown
+};
+PLEACH_SIZE(PleachTests, 40);
+PLEACH_OFFSET(PleachTests, Rate, 32);
+
 // Cycles from an instruction's operands to its result.
 struct PleachLatencies {
   double Load;
@@ -422,6 +433,8 @@ void pleach_prevent_tail_merge(const LLVMBasicBlockRef *Blocks, size_t Count);
 bool pleach_may_if_convert(LLVMValueRef F);
 bool pleach_arms(LLVMValueRef Terminator, bool Any, const PleachLatencies *Latencies, PleachArms *Out);
 void pleach_if_convert(LLVMValueRef Terminator);
+bool pleach_tests(LLVMValueRef Terminator, bool Any, PleachTests *Out);
+void pleach_join_tests(LLVMValueRef Terminator);
 
 // transform/select_to_branch.cpp
 size_t pleach_find_loop_carried_selects(LLVMValueRef F, const PleachLatencies *Latencies,

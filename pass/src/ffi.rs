@@ -195,6 +195,17 @@ pub struct Arms {
 }
 layout!(Arms: 72, needed: 16, selects: 32, rate: 56, chain: 64);
 
+/// Mirror of `PleachTests`.
+#[repr(C)]
+pub struct Tests {
+    pub size: f64,
+    pub selects: f64,
+    pub first_succeeds: f64,
+    pub second_succeeds: f64,
+    pub rate: f64,
+}
+layout!(Tests: 40, rate: 32);
+
 /// Mirror of `PleachLatencies`.
 #[repr(C)]
 pub struct Latencies {
@@ -389,6 +400,8 @@ unsafe extern "C" {
     pub fn pleach_may_if_convert(function: LLVMValueRef) -> bool;
     pub fn pleach_arms(terminator: LLVMValueRef, any: bool, latencies: *const Latencies, out: *mut Arms) -> bool;
     pub fn pleach_if_convert(terminator: LLVMValueRef);
+    pub fn pleach_tests(terminator: LLVMValueRef, any: bool, out: *mut Tests) -> bool;
+    pub fn pleach_join_tests(terminator: LLVMValueRef);
 
     pub fn pleach_find_loop_carried_selects(
         function: LLVMValueRef,

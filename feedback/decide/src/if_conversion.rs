@@ -50,6 +50,33 @@ pub fn if_conversion_is_profitable(arms: &Arms) -> bool {
     saved - lost >= lost
 }
 
+/// Two tests in a row, the second of which is only made if the first one succeeds. Costs are in instructions.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Tests {
+    /// Instructions of the second test.
+    pub size: f64,
+    /// Selects that guard its loads, and that choose values.
+    pub selects: f64,
+    /// Probability that the first test succeeds.
+    pub first_succeeds: f64,
+    /// Probability that the second one does then.
+    pub second_succeeds: f64,
+    /// Lower bound of the first test's misprediction rate.
+    pub rate: f64,
+}
+
+/// Whether making both tests, and branching once, is worth it. The branch that remains may be mispredicted as often as
+/// it goes the rarer way. As for [`if_conversion_is_profitable`], what is lost on predictable input counts twice.
+pub fn joining_is_profitable(tests: &Tests) -> bool {
+    let both = tests.first_succeeds * tests.second_succeeds;
+    let (conjunction, branch) = (1.0, 1.0);
+    let after = tests.size + tests.selects + conjunction;
+    let before = tests.first_succeeds * (tests.size + branch);
+    let lost = (after - before) / ISSUE_WIDTH;
+    let saved = (tests.rate - both.min(1.0 - both)) * MISPREDICTION_CYCLES;
+    saved > 0.0 && saved - lost >= lost
+}
+
 /// Issue slots that each execution of a branch of typical arms saves as selects, at this misprediction rate: such arms
 /// break even at the rate [`UNPREDICTABLE`].
 pub fn typical_if_conversion_gain(rate: f64) -> f64 {
@@ -182,6 +209,33 @@ mod tests {
         };
         assert!(if_conversion_is_profitable(&inner(9.0)));
         assert!(!if_conversion_is_profitable(&inner(5.0)));
+    }
+
+    #[test]
+    fn tests_are_joined_if_both_rarely_succeed() {
+        let tests = Tests {
+            size: 4.0,
+            selects: 2.0,
+            first_succeeds: 0.5,
+            second_succeeds: 0.2,
+            rate: 0.49,
+        };
+        assert!(joining_is_profitable(&tests));
+        // Whether both succeed is as uncertain as the first.
+        assert!(!joining_is_profitable(&Tests {
+            second_succeeds: 0.9,
+            ..tests
+        }));
+        assert!(!joining_is_profitable(&Tests { rate: 0.2, ..tests }));
+        assert!(!joining_is_profitable(&Tests { size: 40.0, ..tests }));
+        // A rate that is not known.
+        assert!(!joining_is_profitable(&Tests {
+            rate: 0.0,
+            second_succeeds: 0.0,
+            size: 0.0,
+            selects: 0.0,
+            ..tests
+        }));
     }
 
     #[test]

@@ -186,6 +186,9 @@ class Converter {
   Arms &A;
   IRBuilder<> B;
 
+public:
+  explicit Converter(Arms &A) : A(A), B(A.Branch) {}
+
   Value *select(Value *Then, Value *Else) {
     if (Then == Else)
       return Then;
@@ -195,6 +198,7 @@ class Converter {
     return V;
   }
 
+private:
   // The constant that guarded loads read.
   Value *zeros() {
     Module *M = A.Branch->getModule();
@@ -242,6 +246,7 @@ class Converter {
     hoist(I);
   }
 
+public:
   // Hoists an arm's instructions up to an access, or all if it is null.
   void hoistUntil(BasicBlock *Arm, Instruction *Access, bool IsThen) {
     while (!Arm->front().isTerminator() && &Arm->front() != Access) {
@@ -252,6 +257,7 @@ class Converter {
     }
   }
 
+private:
   // Replaces an access of each arm by a single one at a selected address.
   void hoistBoth(Instruction *Then, Instruction *Else) {
     Value *Address = select(getLoadStorePointerOperand(Then), getLoadStorePointerOperand(Else));
@@ -272,8 +278,6 @@ class Converter {
   }
 
 public:
-  explicit Converter(Arms &A) : A(A), B(A.Branch) {}
-
   void run() {
     if (A.Paired)
       for (auto [Then, Else] : llvm::zip(A.Accesses[0], A.Accesses[1])) {
@@ -301,6 +305,95 @@ public:
   }
 };
 
+// Two tests in a row, the second of which is only made if the first one succeeds: `if (a && b)`.
+struct Tests {
+  BranchInst *First = nullptr;
+  BranchInst *Second = nullptr;
+  // The successors by which the first leads to the second, and the second to what follows if both succeed.
+  unsigned Succeeds[2] = {0, 0};
+
+  BasicBlock *failed() const { return First->getSuccessor(1 - Succeeds[0]); }
+  BasicBlock *succeeded() const { return Second->getSuccessor(Succeeds[1]); }
+};
+
+std::optional<Tests> testsOf(Instruction *I) {
+  auto *First = dyn_cast<BranchInst>(I);
+  if (!First || !First->isConditional())
+    return std::nullopt;
+  BasicBlock *From = First->getParent();
+  const DataLayout &Layout = From->getDataLayout();
+  for (unsigned Slot : {0U, 1U}) {
+    BasicBlock *Middle = First->getSuccessor(Slot), *Failed = First->getSuccessor(1 - Slot);
+    auto *Second = dyn_cast<BranchInst>(Middle->getTerminator());
+    if (Middle == Failed || Middle->getSinglePredecessor() != From || Middle->hasAddressTaken() || !Second ||
+        !Second->isConditional() || Failed->isEHPad())
+      continue;
+    const bool FailsFirst = Second->getSuccessor(0) == Failed, FailsSecond = Second->getSuccessor(1) == Failed;
+    const Tests Found{First, Second, {Slot, FailsFirst ? 1U : 0U}};
+    if (FailsFirst == FailsSecond || Found.succeeded() == Middle || Found.succeeded() == From)
+      continue;
+    const bool IsTest = llvm::all_of(*Middle, [&](const Instruction &In) {
+      return In.isTerminator() || (mayHoist(In, Layout) && !isa<StoreInst>(In));
+    });
+    const bool Selects = llvm::all_of(Failed->phis(), [&](const PHINode &Phi) {
+      return Phi.getIncomingValueForBlock(From) == Phi.getIncomingValueForBlock(Middle) ||
+             (maySelect(Phi.getType()) && !needsBranch(Phi.getType(), *From->getParent()));
+    });
+    if (IsTest && Selects)
+      return Found;
+  }
+  return std::nullopt;
+}
+
+// The probability that a branch goes to a successor.
+double probability(const BranchInst &Branch, unsigned Successor) {
+  uint64_t Weights[2];
+  if (!extractBranchWeights(Branch, Weights[0], Weights[1]) || Weights[0] + Weights[1] == 0)
+    return 0.5;
+  return static_cast<double>(Weights[Successor]) / static_cast<double>(Weights[0] + Weights[1]);
+}
+
+// Lower bound of the misprediction rate of a branch; 0 if it is unknown.
+double mispredictionRate(const BranchInst &Branch) {
+  const MDNode *Unpredictable = Branch.getMetadata(LLVMContext::MD_unpredictable);
+  const auto *Rate = Unpredictable && Unpredictable->getNumOperands() == 1
+                         ? mdconst::dyn_extract<ConstantInt>(Unpredictable->getOperand(0))
+                         : nullptr;
+  return Rate ? static_cast<double>(Rate->getLimitedValue(1000)) / 1000 : 0;
+}
+
+// Makes both tests always, and branches once.
+void join(const Tests &T) {
+  BasicBlock *From = T.First->getParent(), *Middle = T.Second->getParent();
+  BasicBlock *Failed = T.failed(), *Succeeded = T.succeeded();
+  const double Both = probability(*T.First, T.Succeeds[0]) * probability(*T.Second, T.Succeeds[1]);
+  Arms Hoisted;
+  Hoisted.Branch = T.First;
+  Converter C(Hoisted);
+  C.hoistUntil(Middle, nullptr, T.Succeeds[0] == 0);
+  for (PHINode &Phi : Failed->phis()) {
+    Value *AtFirst = Phi.getIncomingValueForBlock(From), *AtSecond = Phi.getIncomingValueForBlock(Middle);
+    Value *V = T.Succeeds[0] == 0 ? C.select(AtSecond, AtFirst) : C.select(AtFirst, AtSecond);
+    Phi.removeIncomingValue(Middle, /*DeletePHIIfEmpty=*/false);
+    Phi.setIncomingValueForBlock(From, V);
+  }
+  IRBuilder<> B(T.First);
+  Value *First = T.First->getCondition(), *Second = T.Second->getCondition();
+  First = T.Succeeds[0] == 0 ? First : B.CreateNot(First);
+  Second = T.Succeeds[1] == 0 ? Second : B.CreateNot(Second);
+  // The second one was not made where the first one fails, and may be poison there.
+  BranchInst *Branch = B.CreateCondBr(B.CreateAnd(First, B.CreateFreeze(Second)), Succeeded, Failed);
+  constexpr double Scale = 1 << 20;
+  setBranchWeights(*Branch, {static_cast<uint32_t>(Both * Scale) + 1, static_cast<uint32_t>((1 - Both) * Scale) + 1},
+                   /*IsExpected=*/false);
+  // Keeps code generation from making two branches again, and is not unpredictable enough for more.
+  Metadata *Rate = ConstantAsMetadata::get(B.getInt32(1));
+  Branch->setMetadata(LLVMContext::MD_unpredictable, MDNode::get(B.getContext(), Rate));
+  Succeeded->replacePhiUsesWith(Middle, From);
+  T.First->eraseFromParent();
+  Middle->eraseFromParent();
+}
+
 // If-converts a branch, after the nested branches in its arms.
 void convert(BranchInst *Branch, unsigned Depth) {
   std::optional<Arms> Found = armsOf(Branch, Depth);
@@ -321,13 +414,8 @@ void convert(BranchInst *Branch, unsigned Depth) {
 // The cost of if-converting a branch and the nested branches in its arms.
 PleachArms describe(Arms &A, unsigned Depth) {
   PleachArms Out = {{0, 0}, {0, 0}, 0, 0, 0.5, 0, -1};
-  if (MDNode *Unpredictable = A.Branch->getMetadata(LLVMContext::MD_unpredictable))
-    if (Unpredictable->getNumOperands() == 1)
-      if (auto *Rate = mdconst::dyn_extract<ConstantInt>(Unpredictable->getOperand(0)))
-        Out.Rate = static_cast<double>(Rate->getLimitedValue(1000)) / 1000;
-  uint64_t First, Second;
-  if (extractBranchWeights(*A.Branch, First, Second) && First + Second > 0)
-    Out.Probability = static_cast<double>(First) / static_cast<double>(First + Second);
+  Out.Rate = mispredictionRate(*A.Branch);
+  Out.Probability = probability(*A.Branch, 0);
   for (int Arm : {0, 1}) {
     Out.Executed[Arm] = Out.Needed[Arm] = sizeOf(A.Blocks[Arm]);
     if (!A.Inner[Arm])
@@ -447,6 +535,34 @@ bool pleach_arms(LLVMValueRef Terminator, bool Any, const PleachLatencies *Laten
 // If-converts a branch that `pleach_arms` accepts.
 void pleach_if_convert(LLVMValueRef Terminator) {
   convert(unwrap<BranchInst>(Terminator), MaxDepth);
+}
+
+// Whether a terminator is an unpredictable branch (or, if `Any`, any branch) that makes the first of two tests which can
+// be joined; writes the cost.
+bool pleach_tests(LLVMValueRef Terminator, bool Any, PleachTests *Out) {
+  auto *I = unwrap<Instruction>(Terminator);
+  if (!Any && !I->hasMetadata(LLVMContext::MD_unpredictable))
+    return false;
+  const std::optional<Tests> Found = testsOf(I);
+  if (!Found)
+    return false;
+  BasicBlock &Middle = *Found->Second->getParent();
+  *Out = {sizeOf(&Middle),
+          0,
+          probability(*Found->First, Found->Succeeds[0]),
+          probability(*Found->Second, Found->Succeeds[1]),
+          mispredictionRate(*Found->First)};
+  for (Instruction &In : Middle)
+    Out->Selects += isAccess(In) && !isSafe(&In, Found->First);
+  for (PHINode &Phi : Found->failed()->phis())
+    Out->Selects += Phi.getIncomingValueForBlock(Found->First->getParent()) != Phi.getIncomingValueForBlock(&Middle);
+  return true;
+}
+
+// Joins the tests that `pleach_tests` found.
+void pleach_join_tests(LLVMValueRef Terminator) {
+  if (const std::optional<Tests> Found = testsOf(unwrap<Instruction>(Terminator)))
+    join(*Found);
 }
 
 // Whether a function's code may be executed speculatively with guarded addresses.

@@ -1,5 +1,5 @@
 //! If-converts unpredictable branches around code that accesses memory; LLVM itself only forms selects of values.
-//! `pleach_decide::selects` chooses the branches.
+//! `pleach_decide::if_conversion` chooses the branches.
 
 use crate::ffi;
 use crate::ir::ModuleFacts;
@@ -7,9 +7,10 @@ use crate::ir::lines::own_line;
 use crate::remarks::{self, Text, plural};
 use crate::settings::Settings;
 use crate::transform::RAW_LATENCIES;
+use inkwell::llvm_sys::prelude::LLVMValueRef;
 use inkwell::module::Module;
 use inkwell::values::{AsValueRef, FunctionValue};
-use pleach_decide::if_conversion::{Arms, if_conversion_is_profitable};
+use pleach_decide::if_conversion::{Arms, Tests, if_conversion_is_profitable, joining_is_profitable};
 use std::mem::MaybeUninit;
 
 /// Maximum of rounds over a function: nested branches are converted inside out.
@@ -53,14 +54,16 @@ fn convert_once(function: FunctionValue<'_>, any: bool, lines: &mut Vec<u32>) ->
     let mut next = function.get_first_basic_block();
     while let Some(block) = next {
         if let Some(terminator) = block.get_terminator() {
-            let mut arms = MaybeUninit::uninit();
-            // SAFETY: the terminator belongs to the function; where there are arms, they are written. Conversion
-            // removes only blocks after this one.
+            let terminator = terminator.as_value_ref();
+            // SAFETY: the terminator belongs to the function. Conversion removes only other blocks.
             unsafe {
-                let found = ffi::pleach_arms(terminator.as_value_ref(), any, &RAW_LATENCIES, arms.as_mut_ptr());
-                if found && (any || is_worthwhile(&arms.assume_init())) {
-                    lines.extend(own_line(terminator.as_value_ref()));
-                    ffi::pleach_if_convert(terminator.as_value_ref());
+                if may_convert(terminator, any) {
+                    lines.extend(own_line(terminator));
+                    ffi::pleach_if_convert(terminator);
+                    converted += 1;
+                } else if may_join(terminator, any) {
+                    lines.extend(own_line(terminator));
+                    ffi::pleach_join_tests(terminator);
                     converted += 1;
                 }
             }
@@ -70,9 +73,20 @@ fn convert_once(function: FunctionValue<'_>, any: bool, lines: &mut Vec<u32>) ->
     converted
 }
 
-/// Whether executing both arms is faster than branching.
-fn is_worthwhile(arms: &ffi::Arms) -> bool {
-    let arms = Arms {
+/// Whether a branch can be if-converted, and that is worth it.
+///
+/// # Safety
+/// The terminator must be alive.
+unsafe fn may_convert(terminator: LLVMValueRef, any: bool) -> bool {
+    let mut arms = MaybeUninit::uninit();
+    // SAFETY: as the caller promises; where there are arms, they are written.
+    let arms: ffi::Arms = unsafe {
+        if !ffi::pleach_arms(terminator, any, &RAW_LATENCIES, arms.as_mut_ptr()) {
+            return false;
+        }
+        arms.assume_init()
+    };
+    any || if_conversion_is_profitable(&Arms {
         executed: arms.executed,
         needed: arms.needed,
         selects: arms.selects,
@@ -80,6 +94,27 @@ fn is_worthwhile(arms: &ffi::Arms) -> bool {
         probability: arms.probability,
         rate: (arms.rate > 0.0).then_some(arms.rate),
         chain: (arms.chain >= 0.0).then_some(arms.chain),
+    })
+}
+
+/// Whether a branch makes the first of two tests that can be joined, and that is worth it.
+///
+/// # Safety
+/// The terminator must be alive.
+unsafe fn may_join(terminator: LLVMValueRef, any: bool) -> bool {
+    let mut tests = MaybeUninit::uninit();
+    // SAFETY: as the caller promises; where there are tests, they are written.
+    let tests: ffi::Tests = unsafe {
+        if !ffi::pleach_tests(terminator, any, tests.as_mut_ptr()) {
+            return false;
+        }
+        tests.assume_init()
     };
-    if_conversion_is_profitable(&arms)
+    any || joining_is_profitable(&Tests {
+        size: tests.size,
+        selects: tests.selects,
+        first_succeeds: tests.first_succeeds,
+        second_succeeds: tests.second_succeeds,
+        rate: tests.rate,
+    })
 }

@@ -79,6 +79,15 @@ ALONE unsigned deep(unsigned chance, struct node *n, unsigned *a, unsigned x) {
   return x;
 }
 
+// Two tests, of which both rarely succeed, become one branch: what follows may not be executed without need.
+ALONE unsigned rarely(unsigned x) { return x / 3 + 1; }
+ALONE unsigned joins(unsigned chance, struct node *n, unsigned x) {
+  unsigned before = x + 1;
+  if ((chance & 1) && (before = x + 2, n->value > 5))
+    x = rarely(x);
+  return x ^ before;
+}
+
 // These stay branches: what they access is accessed where they say, and when.
 ALONE void keeps_volatile(unsigned chance, volatile unsigned *to, unsigned x) {
   if (chance & 1)
@@ -161,6 +170,7 @@ int main(int argc, char **argv) {
     c >>= 2, within(c, pick(c, &cells[i & 3], NULL), pick(c & c >> 1, &cells[i & 1], NULL), i);
     c >>= 3, sum = both(c, pick(c, i & 7 ? &first : &last, NULL), sum);
     c = (unsigned)(chance >> 43), sum = deep(c, pick(c, i & 7 ? &first : &last, NULL), pick(c, &cells[i & 3], NULL), sum);
+    c >>= 2, sum += joins(c, pick(c, i & 7 ? &last : &first, NULL), sum);
     c >>= 2, keeps_volatile(c, pick(c, &watched, NULL), i);
     c >>= 2, keeps_atomic(c, pick(c, &shared, NULL), i);
     c = (unsigned)(chance >> 12), number = keeps_real(c, pick(c, &halves[i & 3], NULL), number);

@@ -36,9 +36,16 @@ fn both_arms_are_executed_where_that_is_legal() {
         assert_eq!(branches(&all, function), 0, "{function}: {}", text(&all, function));
         assert!(branches(&without, function) > 0, "{}", text(&without, function));
     }
+    assert_eq!(branches(&all, "joins"), 1, "{}", text(&all, "joins"));
+    assert_eq!(branches(&without, "joins"), 2, "{}", text(&without, "joins"));
     let aggressive = ir(&["-pleach-if-conversion-aggressive"]);
     assert!(branches(&all, NOT_WORTH_IT) > 0, "{}", text(&all, NOT_WORTH_IT));
-    assert_eq!(branches(&aggressive, NOT_WORTH_IT), 0, "{}", text(&aggressive, NOT_WORTH_IT));
+    assert_eq!(
+        branches(&aggressive, NOT_WORTH_IT),
+        0,
+        "{}",
+        text(&aggressive, NOT_WORTH_IT)
+    );
     for function in KEPT.iter().chain(KEPT_WHERE_UNMOVED) {
         assert!(branches(&all, function) > 0, "{}", text(&all, function));
     }
@@ -81,6 +88,8 @@ fn selects_are_no_branches_in_the_end() {
     for function in DONE_WITHOUT {
         assert_eq!(jumps(&baseline, function), 0, "{function}");
     }
+    // Code generation does not split it again.
+    assert_eq!(jumps(&baseline, "joins"), 1);
     // No instruction of this processor selects such a value, but one selects the address that is stored to.
     for function in KEPT_WHERE_UNMOVED {
         assert_eq!(jumps(&baseline, function), 1, "{function}");
