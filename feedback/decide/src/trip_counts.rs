@@ -117,8 +117,12 @@ fn innermost_loops(cfg: &Cfg) -> Vec<InnermostLoop> {
 
 impl InnermostLoop {
     fn mostly_short(self, cfg: &Cfg, profile: &FunctionProfile) -> Option<MostlyShortLoop> {
+        let of_all = self.mean_back_edges(cfg, profile)?;
+        if of_all == 0.0 {
+            return None;
+        }
         let visits = self.visits(profile)?;
-        let back_edges = self.mean_back_edges(cfg, profile)? / visits.with_iterations;
+        let back_edges = of_all / visits.with_iterations;
         let mean = if self.tests_first { back_edges } else { back_edges + 1.0 };
         if mean <= LLVM_MAX_PEELED {
             return None;

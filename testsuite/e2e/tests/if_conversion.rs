@@ -8,8 +8,8 @@ const SOURCE: &str = "if_conversion.c";
 const DONE_WITHOUT: [&str; 10] = [
     "adds", "follows", "either", "differs", "flag", "wide", "real", "narrow", "within", "both",
 ];
-/// Its arms would cost more on predictable input than they gain.
-const NOT_WORTH_IT: &str = "deep";
+/// Its arms cost about as much on predictable input as they gain, so that the recording decides.
+const ON_THE_EDGE: &str = "deep";
 const KEPT: [&str; 3] = ["keeps_volatile", "keeps_atomic", "keeps_division"];
 /// Where processors move no such values by a condition.
 #[cfg(target_arch = "x86_64")]
@@ -39,12 +39,11 @@ fn both_arms_are_executed_where_that_is_legal() {
     assert_eq!(branches(&all, "joins"), 1, "{}", text(&all, "joins"));
     assert_eq!(branches(&without, "joins"), 2, "{}", text(&without, "joins"));
     let aggressive = ir(&["-pleach-if-conversion-aggressive"]);
-    assert!(branches(&all, NOT_WORTH_IT) > 0, "{}", text(&all, NOT_WORTH_IT));
     assert_eq!(
-        branches(&aggressive, NOT_WORTH_IT),
+        branches(&aggressive, ON_THE_EDGE),
         0,
         "{}",
-        text(&aggressive, NOT_WORTH_IT)
+        text(&aggressive, ON_THE_EDGE)
     );
     for function in KEPT.iter().chain(KEPT_WHERE_UNMOVED) {
         assert!(branches(&all, function) > 0, "{}", text(&all, function));
