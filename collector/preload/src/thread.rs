@@ -50,7 +50,7 @@ pub struct Thread {
     pub pending: AtomicU8,
     /// The information of the pending signals.
     pub pending_info: [UnsafeCell<libc::siginfo_t>; 2],
-    /// Whether ticks are off because the program's alternate stack is too small for a signal frame.
+    /// Whether ticks are off because the program's alternate stack is too small for them.
     pub paused: AtomicU8,
     /// The shadow engine that runs in this thread.
     pub running_engine: RunningEngine,

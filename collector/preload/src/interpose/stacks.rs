@@ -20,6 +20,10 @@ static PROGRAM_STACK: AtomicBool = AtomicBool::new(false);
 type Sigaltstack = unsafe extern "C" fn(*const libc::stack_t, *mut libc::stack_t) -> c_int;
 static SIGALTSTACK: NextSymbol<Sigaltstack> = NextSymbol::new(c"sigaltstack");
 
+/// Signal frames that the program's alternate stack must have room for. A handler that leaves it by `siglongjmp` unblocks
+/// ticks first, and one that is pending then comes on top of the frame of the program's own signal.
+const FRAMES: usize = 2;
+
 /// Looks the function up.
 pub fn resolve() {
     SIGALTSTACK.get();
@@ -81,7 +85,7 @@ pub unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::
             return result;
         }
         if let Some(new) = new.as_ref().filter(|new| new.ss_flags & libc::SS_DISABLE == 0) {
-            pause(thread, new.ss_size < signal_frame::size());
+            pause(thread, new.ss_size < FRAMES * signal_frame::size());
             if !PROGRAM_STACK.swap(true, Relaxed) {
                 give_handlers_their_stack();
             }
@@ -100,7 +104,7 @@ pub unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::
     0
 }
 
-/// Disables ticks while the program's alternate stack is too small for a signal frame.
+/// Disables ticks while the program's alternate stack is too small for them.
 fn pause(thread: &Thread, paused: bool) {
     if thread.paused.swap(paused.into(), Relaxed) == u8::from(paused) {
         return;
