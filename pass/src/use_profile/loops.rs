@@ -1,4 +1,5 @@
-//! Tells the loops whose visits are mostly short what share of them ends when. `pleach_decide::trip_counts` finds them.
+//! Marks the loops most of whose visits are short, for `PleachPeelShortLoopsPass`. `pleach_decide::trip_counts` finds
+//! them.
 
 use crate::decisions::Decisions;
 use crate::error::PassError;
@@ -6,10 +7,11 @@ use crate::ffi;
 use crate::ir::FunctionIr;
 use crate::optimisation::Optimisation;
 use inkwell::llvm_sys::prelude::LLVMValueRef;
+use pleach_annotate::id::BlockIndex;
 use pleach_decide::trip_counts::mostly_short_loops;
 use pleach_profile::FunctionProfile;
 
-/// Marks a function's loops that are to be peeled; returns how many.
+/// Marks a function's loops that are to be peeled.
 ///
 /// # Errors
 /// The list of decisions cannot be written.
@@ -17,10 +19,9 @@ pub fn mark_mostly_short(
     function: &FunctionIr<'_>,
     profile: &FunctionProfile,
     decisions: &mut Decisions,
-) -> Result<usize, PassError> {
-    let mut marked = 0;
+) -> Result<(), PassError> {
     for found in mostly_short_loops(&function.cfg, profile) {
-        let terminator = |latch: &pleach_annotate::id::BlockIndex| function.terminators.get(latch.index()).copied();
+        let terminator = |latch: &BlockIndex| function.terminators.get(latch.index()).copied();
         let latches: Option<Vec<LLVMValueRef>> = found.latches.iter().map(terminator).collect();
         let Some(latches) = latches else { continue };
         if decisions.take(Optimisation::Peeling, &function.cfg.name, Some(found.slots))? {
@@ -35,8 +36,7 @@ pub fn mark_mostly_short(
                     found.rest as u32,
                 );
             }
-            marked += 1;
         }
     }
-    Ok(marked)
+    Ok(())
 }
