@@ -210,9 +210,7 @@ fn write_all(frame: &[u8]) -> bool {
     let written = unsafe { syscall!(libc::SYS_write, fd, frame.as_ptr(), frame.len()) };
     if written == -(libc::EFBIG as isize) {
         // The limit on file sizes also sent a signal, which must not reach the program. Signals are blocked here.
-        let (set, none) = (sys::bit(libc::SIGXFSZ), libc::timespec { tv_sec: 0, tv_nsec: 0 });
-        // SAFETY: Kernel: set and time live here.
-        unsafe { syscall!(libc::SYS_rt_sigtimedwait, &raw const set, 0, &raw const none, 8) };
+        sys::drop_pending(sys::bit(libc::SIGXFSZ));
     }
     if written > 0 {
         account::note_written(written as usize);

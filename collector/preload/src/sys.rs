@@ -71,6 +71,13 @@ pub fn signal_mask(how: i32, set: u64) -> u64 {
     old
 }
 
+/// Takes pending signals of a set, which is blocked, away from the calling thread.
+pub fn drop_pending(set: u64) {
+    let none = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: Kernel: set and time live here.
+    while unsafe { syscall!(libc::SYS_rt_sigtimedwait, &raw const set, 0, &raw const none, 8) } > 0 {}
+}
+
 /// Blocks all signals while it lives.
 #[derive(Debug)]
 pub struct SignalsBlocked(u64);

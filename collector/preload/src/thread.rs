@@ -186,6 +186,7 @@ impl Thread {
     pub unsafe fn with_sampler<R>(&self, act: impl FnOnce(&mut Sampler) -> R) -> R {
         // SAFETY: Owner: nobody else refers to the sampler.
         let sampler = unsafe { &mut *self.sampler.get() };
+        sampler.ticker.set_paused(self.paused.load(Relaxed) != 0);
         let result = act(sampler);
         self.published.publish(sampler);
         result

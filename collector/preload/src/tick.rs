@@ -169,6 +169,8 @@ pub struct Ticker {
     burst: u64,
     /// How the thread is sampled at first, if it is that of a child made by `fork`.
     early: EarlySampling,
+    /// Whether nothing is to be armed.
+    is_paused: bool,
     /// The thread's random numbers.
     pub random: Random,
 }
@@ -199,6 +201,11 @@ impl Ticker {
     /// Says how the thread of a child made by `fork` is sampled at first.
     pub fn set_early_sampling(&mut self, early: EarlySampling) {
         self.early = early;
+    }
+
+    /// Sets whether nothing is armed from now on.
+    pub fn set_paused(&mut self, is_paused: bool) {
+        self.is_paused = is_paused;
     }
 
     /// Where ticks come from.
@@ -281,9 +288,9 @@ impl Ticker {
         disable(self.source);
     }
 
-    /// Arms one tick after `ns` of the thread's CPU time, unless the recording is over.
+    /// Arms one tick after `ns` of the thread's CPU time, unless the ticks are paused or the recording is over.
     pub fn arm(&self, ns: u64) {
-        if is_over() {
+        if self.is_paused || is_over() {
             return;
         }
         let ns = if account::is_full() { ns.max(FULL_WAIT_NS) } else { ns };

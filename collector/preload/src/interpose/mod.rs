@@ -10,6 +10,7 @@ pub mod delivery;
 pub mod exec;
 pub mod exit;
 pub mod faults;
+pub mod jumps;
 pub mod limits;
 pub mod masks;
 pub mod memory;
@@ -21,6 +22,7 @@ pub mod waits;
 /// Looks all functions up before a handler or a child of `vfork` can need them.
 pub fn resolve() {
     exit::resolve();
+    jumps::resolve();
     limits::resolve();
     masks::resolve();
     memory::resolve();
@@ -45,6 +47,7 @@ macro_rules! address {
 pub const FUNCTIONS: [*const (); COUNT] = address! {
     close::close close::close_range close::closefrom close::dup2 close::dup3
     exit::_exit exit::_Exit exit::dlclose exit::prctl exit::syscall
+    jumps::__longjmp_chk jumps::_longjmp jumps::longjmp jumps::siglongjmp
     limits::prlimit limits::prlimit64 limits::setrlimit limits::setrlimit64
     masks::pthread_sigmask masks::signalfd masks::sigpending masks::sigprocmask masks::sigtimedwait masks::sigwait
     masks::sigwaitinfo

@@ -10,6 +10,8 @@ use crate::signal_frame;
 use crate::sys::{self, KernelAction};
 use crate::thread::Thread;
 use crate::threads;
+use crate::tick;
+use crate::waiting;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
@@ -20,9 +22,8 @@ static PROGRAM_STACK: AtomicBool = AtomicBool::new(false);
 type Sigaltstack = unsafe extern "C" fn(*const libc::stack_t, *mut libc::stack_t) -> c_int;
 static SIGALTSTACK: NextSymbol<Sigaltstack> = NextSymbol::new(c"sigaltstack");
 
-/// Signal frames that the program's alternate stack must have room for. A handler that leaves it by `siglongjmp` unblocks
-/// ticks first, and one that is pending then comes on top of the frame of the program's own signal.
-const FRAMES: usize = 2;
+/// Flag of `sigaltstack(2)`: the stack is disarmed while a handler runs on it.
+const SS_AUTODISARM: c_int = 1 << 31;
 
 /// Looks the function up.
 pub fn resolve() {
@@ -34,10 +35,10 @@ pub fn is_used() -> bool {
     PROGRAM_STACK.load(Relaxed)
 }
 
-/// Whether the thread runs on an alternate stack of the program's.
-pub fn is_on_program_stack(thread: &Thread) -> bool {
+/// The program's alternate stack, if the thread runs on it.
+fn program_stack_in_use(thread: &Thread) -> Option<libc::stack_t> {
     if !PROGRAM_STACK.load(Relaxed) {
-        return false;
+        return None;
     }
     let mut now = libc::stack_t {
         ss_sp: core::ptr::null_mut(),
@@ -46,7 +47,40 @@ pub fn is_on_program_stack(thread: &Thread) -> bool {
     };
     // SAFETY: Kernel: `now` lives here.
     unsafe { sys::syscall!(libc::SYS_sigaltstack, 0, &raw mut now) };
-    now.ss_flags & libc::SS_ONSTACK != 0 && now.ss_sp as usize != thread.alternate_stack()
+    (now.ss_flags & libc::SS_ONSTACK != 0 && now.ss_sp as usize != thread.alternate_stack()).then_some(now)
+}
+
+/// Whether the thread runs on an alternate stack of the program's.
+pub fn is_on_program_stack(thread: &Thread) -> bool {
+    program_stack_in_use(thread).is_some()
+}
+
+/// Call before a jump that may leave a handler. If it leaves the program's alternate stack, which has no room for a
+/// second frame, ticks are off until there is another alternate stack: the jump unblocks them before it leaves it.
+///
+/// It runs on that stack, so it uses little of it, and calls nothing that takes the sampler.
+pub extern "C" fn before_jump() {
+    if !PROGRAM_STACK.load(Relaxed) || !process::is_sampled_here() {
+        return;
+    }
+    let Some(thread) = Thread::current() else { return };
+    if program_stack_in_use(thread).is_none_or(|stack| stack.ss_size >= 2 * signal_frame::size())
+        || thread.paused.swap(1, Relaxed) != 0
+    {
+        return;
+    }
+    counters::UNSAMPLED.fetch_add(1, Relaxed);
+    if waiting::is_waiting() {
+        waiting::pause();
+    }
+    // From now on, a burst that is going on arms nothing at its end.
+    tick::disable(thread.published.tick_source());
+    thread.published.disable_timing();
+    // The handler's mask blocks it.
+    let tick = sys::bit(tick_signal());
+    let before = sys::signal_mask(libc::SIG_BLOCK, tick);
+    sys::drop_pending(tick);
+    sys::signal_mask(libc::SIG_SETMASK, before);
 }
 
 /// Replaces our alternate stack by the program's, and reports the program's only.
@@ -79,13 +113,25 @@ pub unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::
                 }
                 result
             }
-            _ => next(new, &mut before),
+            Some(new) => {
+                // No tick may find a stack that is too small for it. The kernel does not say of a stack that it disarms
+                // whether a handler runs on it.
+                let was_paused = thread.paused.load(Relaxed) != 0;
+                let frames = if new.ss_flags & SS_AUTODISARM != 0 { 2 } else { 1 };
+                let is_small = new.ss_size < frames * signal_frame::size();
+                if is_small {
+                    pause(thread, true);
+                }
+                let result = next(new, &mut before);
+                pause(thread, if result == 0 { is_small } else { was_paused });
+                result
+            }
+            None => next(new, &mut before),
         };
         if result != 0 {
             return result;
         }
-        if let Some(new) = new.as_ref().filter(|new| new.ss_flags & libc::SS_DISABLE == 0) {
-            pause(thread, new.ss_size < FRAMES * signal_frame::size());
+        if new.as_ref().is_some_and(|new| new.ss_flags & libc::SS_DISABLE == 0) {
             if !PROGRAM_STACK.swap(true, Relaxed) {
                 give_handlers_their_stack();
             }
@@ -115,6 +161,8 @@ fn pause(thread: &Thread, paused: bool) {
         if paused {
             counters::UNSAMPLED.fetch_add(1, Relaxed);
             sampler.ticker.disable();
+            sampler.timing.stop();
+            sys::drop_pending(sys::bit(tick_signal()));
         } else {
             sampler.ticker.arm_next();
         }
