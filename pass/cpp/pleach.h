@@ -475,6 +475,9 @@ constexpr char PleachDivisorMetadata[] = "pleach.divisor";
 constexpr char PleachNotExecutedAttribute[] = "pleach-not-executed";
 // Attribute of functions without samples (src/use_profile/unsampled.rs).
 constexpr char PleachUnsampledAttribute[] = "pleach-unsampled";
+// Attribute of functions that only such functions call, and the mark of instructions whose weights are the profile's.
+constexpr char PleachKeepsWeightsAttribute[] = "pleach-keeps-weights";
+constexpr char PleachSampledMetadata[] = "pleach.sampled";
 
 // Module flag: the profile has so few bursts that it does not tell how often loops run.
 constexpr char PleachFewBurstsFlag[] = "pleach.few-bursts";
@@ -546,8 +549,9 @@ void pleachInlineMandatory(llvm::ModulePassManager &MPM);
 // Adds passes that inline small callees and simplify the callers.
 void pleachInlineSmallCallees(llvm::ModulePassManager &MPM, llvm::ThinOrFullLTOPhase Phase, const PleachLimits &Limits);
 
-// Adds the pass that has the inliner inline only calls, after each function that it simplifies.
-void pleachInlineOnlyCalls(llvm::CGSCCPassManager &CGPM);
+// Adds the passes that run after each function that the inliner simplifies: weights that stay lose their marks, and only
+// calls are inlined.
+void pleachAfterInlining(llvm::CGSCCPassManager &CGPM);
 
 // Adds the pass that reveals the profile to the inliner.
 void pleachEnableProfileSummary(llvm::ModulePassManager &MPM);

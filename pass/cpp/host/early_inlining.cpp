@@ -180,15 +180,39 @@ static bool isInlinedOnlyCall(const Function &F) {
 // when it searches.
 static constexpr int NotExecutedInlineThreshold = 150;
 
+// Functions that were not executed, and that such functions call in loops, directly or through others.
+using FunctionSet = SmallPtrSet<const Function *, 16>;
+
+static FunctionSet calledInLoops(ArrayRef<Function *> NotExecuted, FunctionAnalysisManager &FAM) {
+  FunctionSet InLoops;
+  const FunctionSet Known(NotExecuted.begin(), NotExecuted.end());
+  SmallVector<Function *, 16> Work;
+  const auto Reach = [&](Function &F, double Executions) {
+    BlockFrequencyInfo &Frequencies = FAM.getResult<BlockFrequencyAnalysis>(F);
+    const double Least = double(Frequencies.getEntryFreq().getFrequency()) * Executions;
+    for (BasicBlock &B : F)
+      if (double(Frequencies.getBlockFreq(&B).getFrequency()) > Least)
+        for (Instruction &I : B)
+          if (Function *Callee = calledHere(I); Callee && Known.contains(Callee) && InLoops.insert(Callee).second)
+            Work.push_back(Callee);
+  };
+  for (Function *F : NotExecuted)
+    Reach(*F, 1);
+  while (!Work.empty())
+    Reach(*Work.pop_back_val(), ColdShare);
+  return InLoops;
+}
+
 // A function that was not executed may be what the program does with another input, so that it is compiled for speed. But
 // all such functions together are most of a large program, and what is inlined into them makes them larger: whichever of
 // them runs after all then needs more of the instruction cache. If such a function turns out to take time, most of it is
-// in its loops.
-static void inlineLess(Function &F, BlockFrequencyInfo &Frequencies) {
+// in its loops, and in what these call.
+static void inlineLess(Function &F, BlockFrequencyInfo &Frequencies, bool IsCalledInLoop) {
   const double Entry = double(Frequencies.getEntryFreq().getFrequency());
+  const double Least = IsCalledInLoop ? Entry * ColdShare : Entry;
   const int Threshold = isInlinedOnlyCall(F) ? ColdInlineThreshold : NotExecutedInlineThreshold;
   for (BasicBlock &B : F) {
-    const bool IsInLoop = double(Frequencies.getBlockFreq(&B).getFrequency()) > Entry;
+    const bool IsInLoop = double(Frequencies.getBlockFreq(&B).getFrequency()) > Least;
     for (Instruction &I : B) {
       const Function *Callee = calledHere(I);
       if (!Callee || Callee->hasFnAttribute(Attribute::Cold))
@@ -250,11 +274,16 @@ struct PleachEnableProfileSummaryPass : PassInfoMixin<PleachEnableProfileSummary
     Summary.refresh();
     auto &FAM = MAM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
     raiseEntryCounts(M, FAM);
+    SmallVector<Function *, 16> NotExecuted;
+    for (Function &F : M)
+      if (F.hasFnAttribute(PleachNotExecutedAttribute) && !F.isDeclaration())
+        NotExecuted.push_back(&F);
+    const FunctionSet CalledInLoops = calledInLoops(NotExecuted, FAM);
     for (Function &F : M) {
       if (F.hasFnAttribute(PleachNotExecutedAttribute)) {
         F.removeFnAttr(PleachNotExecutedAttribute);
         if (callsAny(F))
-          inlineLess(F, FAM.getResult<BlockFrequencyAnalysis>(F));
+          inlineLess(F, FAM.getResult<BlockFrequencyAnalysis>(F), CalledInLoops.contains(&F));
       } else if (!F.isDeclaration() && !F.hasOptSize() && callsAny(F)) {
         BlockFrequencyInfo &Frequencies = FAM.getResult<BlockFrequencyAnalysis>(F);
         const bool IsUnsampled = F.hasFnAttribute(PleachUnsampledAttribute);
@@ -297,6 +326,17 @@ struct PleachInlineOnlyCallsPass : PassInfoMixin<PleachInlineOnlyCallsPass> {
   }
 };
 
+// Weights that came from where they are: their marks would have them removed where the function is inlined, as weights
+// from elsewhere. What was inlined into the function counts as its own.
+struct PleachKeepWeightsPass : PassInfoMixin<PleachKeepWeightsPass> {
+  PreservedAnalyses run(Function &F, FunctionAnalysisManager &) {
+    if (F.hasFnAttribute(PleachKeepsWeightsAttribute))
+      for (Instruction &I : instructions(F))
+        I.setMetadata(PleachSampledMetadata, nullptr);
+    return PreservedAnalyses::all();
+  }
+};
+
 } // namespace
 
 void pleachInlineMandatory(ModulePassManager &MPM) {
@@ -334,6 +374,7 @@ void pleachInlineSmallCallees(ModulePassManager &MPM, ThinOrFullLTOPhase Phase, 
   After.addPass(SimplifyCFGPass(SimplifyCFGOptions().convertSwitchRangeToICmp(true)));
   addCombiner(After, Phase);
   After.addPass(AggressiveInstCombinePass()); // as PleachMergeLoadsPass
+  After.addPass(PleachKeepWeightsPass());
   Inliner.getPM().addPass(createCGSCCToFunctionPassAdaptor(std::move(After)));
   MPM.addPass(createModuleToFunctionPassAdaptor(PleachLowerEarlyThresholdsPass(Limits.EarlyInlineColdThreshold)));
   MPM.addPass(PleachLeaveOnlyCallsPass());
@@ -342,6 +383,9 @@ void pleachInlineSmallCallees(ModulePassManager &MPM, ThinOrFullLTOPhase Phase, 
   MPM.addPass(GlobalDCEPass());
 }
 
-void pleachInlineOnlyCalls(CGSCCPassManager &CGPM) { CGPM.addPass(PleachInlineOnlyCallsPass()); }
+void pleachAfterInlining(CGSCCPassManager &CGPM) {
+  CGPM.addPass(createCGSCCToFunctionPassAdaptor(PleachKeepWeightsPass()));
+  CGPM.addPass(PleachInlineOnlyCallsPass());
+}
 
 void pleachEnableProfileSummary(ModulePassManager &MPM) { MPM.addPass(PleachEnableProfileSummaryPass()); }

@@ -172,7 +172,7 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
       });
   PB->registerCGSCCOptimizerLateEPCallback([UsesProfile](CGSCCPassManager &CGPM, OptimizationLevel) {
     if (UsesProfile())
-      pleachInlineOnlyCalls(CGPM);
+      pleachAfterInlining(CGPM);
   });
   PB->registerScalarOptimizerLateEPCallback([UsesProfile](FunctionPassManager &FPM, OptimizationLevel Level) {
     if (UsesProfile() && pleachHostPasses().InlineSmallCallees)
@@ -249,9 +249,9 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
       });
   PB->registerPipelineParsingCallback(
       [](StringRef Name, CGSCCPassManager &CGPM, ArrayRef<PassBuilder::PipelineElement>) {
-        if (Name != "pleach-inline-only-calls")
+        if (Name != "pleach-after-inlining")
           return false;
-        pleachInlineOnlyCalls(CGPM);
+        pleachAfterInlining(CGPM);
         return true;
       });
   PB->registerPipelineParsingCallback(

@@ -20,6 +20,15 @@ pub unsafe fn has(function: LLVMValueRef, name: &str) -> bool {
     unsafe { !LLVMGetEnumAttributeAtIndex(function, OF_FUNCTION, kind(name)).is_null() }
 }
 
+/// Whether a function has an attribute of ours.
+///
+/// # Safety
+/// The function must be alive.
+pub unsafe fn has_own(function: LLVMValueRef, name: &str) -> bool {
+    // SAFETY: as the caller promises; the name is only read.
+    unsafe { !LLVMGetStringAttributeAtIndex(function, OF_FUNCTION, name.as_ptr().cast(), name.len() as u32).is_null() }
+}
+
 /// Gives a function an attribute that LLVM knows by this name.
 ///
 /// # Safety

@@ -174,8 +174,11 @@ pub fn run(
     for function in functions {
         applier.function(function, &mut outcome)?;
     }
-    if settings.keep_recursive_calls && settings.anchor == Anchor::Early {
-        applier.keep_recursive_calls(functions)?;
+    if settings.anchor == Anchor::Early {
+        unsampled::mark_only_callees(module);
+        if settings.keep_recursive_calls {
+            applier.keep_recursive_calls(functions)?;
+        }
     }
     let salvaged = applier.salvaged.into_iter();
     let older = salvaged.filter_map(|(id, salvaged)| Some((id, salvaged.older_paths?)));

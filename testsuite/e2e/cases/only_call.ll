@@ -1,6 +1,6 @@
 ; The only call of a local function must be inlined although the profile says that it is cold, but not before the function
 ; is simplified.
-; opt: -passes=cgscc(pleach-inline-only-calls)
+; opt: -passes=cgscc(pleach-after-inlining)
 target triple = "x86_64-unknown-linux-gnu"
 
 declare void @opaque(i32)

@@ -181,40 +181,59 @@ fn a_sample_does_not_make_calls_hot_in_code_without_samples() {
     assert!(used < 2 * plain, "{used} bytes in place of {plain}");
 }
 
-#[test]
-fn code_inlined_into_functions_without_samples_brings_no_weights() {
-    let dir = scratch();
-    let (_, profile) = record(dir.path(), &["inherited.c"]);
-    let ir = ir(&profile, "inherited.c");
+/// Numbers of a function's branches with weights of the profile, and with weights of the source.
+fn weighted_branches(ir: &str, function: &str) -> (usize, usize) {
     let weights: Vec<_> = ir
         .lines()
         .filter_map(|line| line.split_once(" = !{!\"branch_weights\""))
         .map(|(name, weights)| (name, weights.contains("expected")))
         .collect();
-    // Numbers of branches with weights of the profile, and with weights of the source.
-    let counts = |function: &str| {
-        let start = format!("@{function}(");
-        let body = ir
-            .split("define ")
-            .find(|body| body.lines().next().is_some_and(|line| line.contains(&start)))
-            .expect("the function");
-        let of = |expected: bool| {
-            let names = weights.iter().filter(|(_, is_expected)| *is_expected == expected);
-            names
-                .filter(|(name, _)| {
-                    body.contains(&format!("!prof {name},")) || body.contains(&format!("!prof {name}\n"))
-                })
-                .count()
-        };
-        (of(false), of(true))
+    let start = format!("@{function}(");
+    let body = ir
+        .split("define ")
+        .find(|body| body.lines().next().is_some_and(|line| line.contains(&start)))
+        .expect("the function");
+    let of = |expected: bool| {
+        let names = weights.iter().filter(|(_, is_expected)| *is_expected == expected);
+        names
+            .filter(|(name, _)| body.contains(&format!("!prof {name},")) || body.contains(&format!("!prof {name}\n")))
+            .count()
     };
-    assert!(counts("recorded").0 >= 2, "{ir}");
-    assert_eq!(counts("never_recorded").0, 0, "{ir}");
-    assert!(counts("never_recorded").1 >= 1, "{ir}");
-    assert!(
-        !ir.contains("pleach.sampled") && !ir.contains("pleach-unsampled"),
-        "{ir}"
-    );
+    (of(false), of(true))
+}
+
+fn has_marks(ir: &str) -> bool {
+    ["pleach.sampled", "pleach-unsampled", "pleach-keeps-weights"]
+        .iter()
+        .any(|mark| ir.contains(mark))
+}
+
+#[test]
+fn code_inlined_into_functions_without_samples_brings_no_weights() {
+    let dir = scratch();
+    let (_, profile) = record(dir.path(), &["inherited.c"]);
+    let ir = ir(&profile, "inherited.c");
+    assert!(weighted_branches(&ir, "recorded").0 >= 2, "{ir}");
+    assert_eq!(weighted_branches(&ir, "never_recorded").0, 0, "{ir}");
+    assert!(weighted_branches(&ir, "never_recorded").1 >= 1, "{ir}");
+    assert!(!has_marks(&ir), "{ir}");
+}
+
+#[test]
+fn code_inlined_into_its_only_caller_keeps_its_weights() {
+    let dir = scratch();
+    let (_, profile) = record(dir.path(), &["called_once.c"]);
+    edit_profile(&profile, |read| {
+        for function in read.functions.iter_mut().filter(|f| f.name == "drive") {
+            function.samples = 0;
+            function.blocks.fill(0);
+            function.edges.fill(0);
+        }
+    });
+    let ir = ir(&profile, "called_once.c");
+    assert!(!ir.contains("@expand("), "the test needs it inlined:\n{ir}");
+    assert!(weighted_branches(&ir, "drive").0 >= 3, "{ir}");
+    assert!(!has_marks(&ir), "{ir}");
 }
 
 #[test]
