@@ -86,9 +86,13 @@ impl Runs {
         };
         if let Some(crash) = self.crash {
             let what = in_words(crash);
-            return Some(format!(
-                "run {number} of the command crashed ({what}): it is not repeated"
-            ));
+            return Some(if matches!(crash.code(), Some(126 | 127)) {
+                format!(
+                    "run {number}: a program of the command was not found or could not be run ({what}): it is not repeated"
+                )
+            } else {
+                format!("run {number} of the command crashed ({what}): it is not repeated")
+            });
         }
         let what = in_words(self.status);
         (*failed > 0 && *number > 1)
@@ -194,6 +198,12 @@ mod tests {
         assert_eq!(
             runs(exited(1), 3, 2, Some(fault)).remark().as_deref(),
             Some("run 3 of the command crashed (signal 11): it is not repeated")
+        );
+        assert_eq!(
+            runs(exited(127), 1, 1, Some(exited(127))).remark().as_deref(),
+            Some(
+                "run 1: a program of the command was not found or could not be run (exit status 127): it is not repeated"
+            )
         );
         assert!(has_crashed(exited(139)) && has_crashed(exited(127)) && has_crashed(ExitStatus::from_raw(6)));
         assert!(!has_crashed(exited(1)) && !has_crashed(exited(255)));

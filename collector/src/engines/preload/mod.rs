@@ -299,10 +299,11 @@ fn note_on_losses(unwritten: u64) -> Option<String> {
 /// package does not depend).
 const MIN_BURSTS_WITHOUT_NOTE: u64 = 300;
 
-/// A note for the user where breakpoints took most of the time that the budget allows.
+/// A note for the user where breakpoints took most of the time that the budget allows. Where nothing was sampled, the
+/// command was too short, which is said elsewhere.
 fn note_on_breakpoints(totals: &Totals, bursts: u64) -> Option<String> {
     let share = totals.coverage_ns as f64 / totals.own_ns.max(1) as f64;
-    (bursts < MIN_BURSTS_WITHOUT_NOTE && share > 0.5).then(|| {
+    ((1..MIN_BURSTS_WITHOUT_NOTE).contains(&bursts) && share > 0.5).then(|| {
         format!(
             "breakpoints took {:.0} % of the sampler's time: `--coverage off`, a longer recording or a higher `--overhead` \
              gives more bursts",
@@ -409,6 +410,7 @@ mod tests {
             "bursts had the rest"
         );
         assert_eq!(note_on_breakpoints(&totals(70_000_000), 400), None, "there are enough");
+        assert_eq!(note_on_breakpoints(&totals(70_000_000), 0), None, "too short");
         let note = note_on_breakpoints(&totals(70_000_000), 60).expect("a note");
         assert!(
             note.starts_with("breakpoints took 70 % of the sampler's time"),
