@@ -131,10 +131,8 @@ pub unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::
         if result != 0 {
             return result;
         }
-        if new.as_ref().is_some_and(|new| new.ss_flags & libc::SS_DISABLE == 0) {
-            if !PROGRAM_STACK.swap(true, Relaxed) {
-                give_handlers_their_stack();
-            }
+        if new.as_ref().is_some_and(|new| new.ss_flags & libc::SS_DISABLE == 0) && !PROGRAM_STACK.swap(true, Relaxed) {
+            give_handlers_their_stack();
         }
         if let Some(old) = old.as_mut() {
             if before.ss_sp == ours {
