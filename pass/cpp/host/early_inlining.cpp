@@ -187,6 +187,7 @@ static FunctionSet calledInLoops(ArrayRef<Function *> NotExecuted, FunctionAnaly
   FunctionSet InLoops;
   const FunctionSet Known(NotExecuted.begin(), NotExecuted.end());
   SmallVector<Function *, 16> Work;
+  // Callees from blocks that run more often than `Executions` times in each run of their function.
   const auto Reach = [&](Function &F, double Executions) {
     BlockFrequencyInfo &Frequencies = FAM.getResult<BlockFrequencyAnalysis>(F);
     const double Least = double(Frequencies.getEntryFreq().getFrequency()) * Executions;
