@@ -9,7 +9,7 @@ use crate::decode::DecodeReport;
 use crate::instances::infer_instance;
 use crate::partial_paths;
 use crate::partial_paths::{FunctionEvidence, PartialPathCollector};
-use crate::prediction::Predictor;
+use crate::prediction::{EdgeExecutions, Predictor};
 use crate::program::{ModuleProblem, Program};
 use crate::replay::Replay;
 use crate::time_bias::Weights;
@@ -147,6 +147,7 @@ impl<'p> Analyser<'p> {
         let observations = counts.finish(report);
         let mut functions = all_functions(program);
         let mut instance_profiles = Vec::new();
+        let mut executions = EdgeExecutions::default();
         for (module, map) in program.annotated() {
             if let Some(observed) = observations.modules.get(&module) {
                 for (&instance, counts) in &observed.instances {
@@ -155,6 +156,8 @@ impl<'p> Analyser<'p> {
                     let inferred_instance = inferred(&function.cfg, counts);
                     let sum = functions.entry(key).or_insert_with(|| empty(&function.cfg));
                     sum.add(&inferred_instance);
+                    let edges = inferred_instance.profile.edges.iter();
+                    executions.insert((module, instance), edges.map(|&count| count as f64 / SCALE).collect());
                     instance_profiles.push(inferred_instance.profile);
                 }
             }
@@ -171,7 +174,7 @@ impl<'p> Analyser<'p> {
         evidence.cap_clusters(provenance.bursts);
         let graphs = graphs(program);
         add_paths(&evidence, anchor, &graphs, &mut functions);
-        for (key, predictions) in predictor.finish() {
+        for (key, predictions) in predictor.finish(&executions) {
             if let Some(function) = functions.get_mut(&key) {
                 function.profile.predictions = predictions.into_iter().map(|p| p.scaled(SCALE)).collect();
             }

@@ -7,6 +7,9 @@
 //! processor hold its own predictions, those count instead. A branch that became selects has no blocks in machine code,
 //! but may have a conditional jump ([`selects`]).
 //!
+//! The executions of which the direction is known may be mostly of one direction: of the other, the optimiser may have
+//! left no probe. Each direction therefore counts with its inferred executions ([`Directions`]).
+//!
 //! The model has a shorter history than a processor at the same branch, so it overestimates mispredictions. Bursts, not
 //! branches, are independent: [`BranchPrediction::low`] is the lower bound of the interval over bursts.
 
@@ -25,7 +28,7 @@ use pleach_annotate::map::InlineInstanceIndex;
 use pleach_collector::vector::{Branch, ModuleId, Prediction, VectorSet};
 use pleach_profile::BranchPrediction;
 use rustc_hash::{FxHashMap, FxHasher};
-use selects::{Groups, Place, Reached};
+use selects::{BranchKey, Groups, Place, Reached};
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use tage::{BranchHistory, Tage};
@@ -37,7 +40,7 @@ pub type Predictions = BTreeMap<(FunctionId, CfgHash), Vec<BranchPrediction>>;
 pub fn predict(program: &Program, vectors: &VectorSet, weights: &Weights) -> Predictions {
     let mut predictor = Predictor::new(program, weights);
     Replay::new(program).recording(vectors, &mut predictor);
-    predictor.finish()
+    predictor.finish(&EdgeExecutions::default())
 }
 
 /// Consecutive branches.
@@ -76,6 +79,36 @@ fn hash(value: &impl Hash) -> u64 {
     hasher.finish()
 }
 
+/// Sampled executions of the edges of inline instances, as inferred: the successor slots of block 0, then of block 1, …
+pub type EdgeExecutions = FxHashMap<(ModuleId, InlineInstanceIndex), Vec<f64>>;
+
+/// Share of a branch's watched executions that have a direction if all have, but for rounding.
+const ALL_DIRECTED: f64 = 0.999;
+
+/// Executions of a branch by direction: of each, those watched and those of them that were mispredicted.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+struct Directions([[f64; 2]; 2]);
+
+impl Directions {
+    fn add(&mut self, direction: usize, weight: f64, predicted: bool) {
+        let [watched, mispredicted] = &mut self.0[direction];
+        *watched += weight;
+        *mispredicted += if predicted { 0.0 } else { weight };
+    }
+
+    /// Executions and mispredictions if each direction is executed as often as inferred, and mispredicted as often as
+    /// where it was watched: post-stratification (Cochran, *Sampling Techniques*, 5A.9). Where a direction was never
+    /// watched, nothing shows that it is mispredicted.
+    fn stratified(&self, executions: [f64; 2]) -> [f64; 2] {
+        let strata = self.0.iter().zip(executions);
+        let mispredicted = strata.map(|([watched, mispredicted], executions)| match *watched > 0.0 {
+            true => mispredicted * executions / watched,
+            false => 0.0,
+        });
+        [executions[0] + executions[1], mispredicted.sum()]
+    }
+}
+
 /// Sums and sums of products over bursts, which give the variance between bursts.
 #[derive(Clone, Copy, Default)]
 struct Tally {
@@ -111,6 +144,28 @@ impl Tally {
         self.bursts += u32::from(watched > 0.0);
     }
 
+    /// The prediction, given how often each direction was executed, if that is known.
+    fn prediction(&self, block: BlockIndex, directions: Directions, executions: Option<[f64; 2]>) -> BranchPrediction {
+        let known = executions.filter(|executions| executions[0] + executions[1] > 0.0);
+        let seen: f64 = directions.0.iter().map(|[watched, _]| watched).sum();
+        let [watched, mispredicted] = match known {
+            // What is of no known direction is of a jump that code generation made of selects: of both.
+            Some(executions) if seen >= ALL_DIRECTED * self.watched => directions.stratified(executions),
+            _ => [self.watched, self.mispredicted],
+        };
+        let scale = if self.mispredicted > 0.0 {
+            mispredicted / self.mispredicted
+        } else {
+            0.0
+        };
+        BranchPrediction {
+            block,
+            watched,
+            mispredicted,
+            low: self.low() * scale,
+        }
+    }
+
     /// The lower bound of the 90 % interval of mispredictions: a ratio estimate over bursts (Cochran, *Sampling
     /// Techniques*, 6.4).
     fn low(&self) -> f64 {
@@ -139,7 +194,7 @@ pub struct Predictor<'p> {
     chain: Chain,
     /// The latest decision, the burst that it was made in, and whether it was predicted.
     latest: Option<(usize, Decision, bool)>,
-    tallies: FxHashMap<(ModuleId, InlineInstanceIndex, BlockIndex), Tally>,
+    tallies: FxHashMap<BranchKey, (Tally, Directions)>,
 }
 
 impl Observer for Predictor<'_> {
@@ -172,7 +227,8 @@ impl Observer for Predictor<'_> {
             return;
         };
         let last = walker.last(frame, instance, block);
-        let from = walker.pass(frame, instance, block).map(|taken| taken.from);
+        let step = walker.pass(frame, instance, block);
+        let step = step.and_then(|taken| Some((taken.from, *taken.edges.first()?)));
         let reached = match last {
             None => Reached::Decided(0),
             Some(last) => match walker.choices(instance, last, block) {
@@ -181,7 +237,8 @@ impl Observer for Predictor<'_> {
                 Choices::Unknown => Reached::Unknown,
             },
         };
-        let from = from.filter(|&from| walker.is_conditional(instance, from));
+        let step = step.filter(|&(from, _)| walker.is_conditional(instance, from));
+        let step = step.map(|(from, edge)| (from, edge.wrapping_sub(walker.graph(instance).bases[from.index()])));
         if let Some(candidate) = self.groups.pass(Place { position, address }, reached)
             && let Some(jumps) = self
                 .decisions
@@ -189,16 +246,17 @@ impl Observer for Predictor<'_> {
             && jumps.len() == candidate.decided + 1
         {
             let predicted = self.predict(run, jumps[0]);
-            let tally = self.tallies.entry(candidate.branch).or_default();
+            let (tally, _) = self.tallies.entry(candidate.branch).or_default();
             tally.add(run.number, weight, predicted);
         }
-        let Some(from) = from else { return };
+        let Some((from, slot @ 0..=1)) = step else { return };
         let Some(decision) = self.decisions.before(&self.chain.branches, position, address) else {
             return;
         };
         let predicted = self.predict(run, decision);
-        let tally = self.tallies.entry((module, instance, from)).or_default();
+        let (tally, directions) = self.tallies.entry((module, instance, from)).or_default();
         tally.add(run.number, weight, predicted);
+        directions.add(slot as usize, weight, predicted);
     }
 }
 
@@ -234,20 +292,18 @@ impl<'p> Predictor<'p> {
     }
 
     /// Predictions of all branches.
-    pub fn finish(self) -> Predictions {
+    pub fn finish(self, executions: &EdgeExecutions) -> Predictions {
         let mut sums: BTreeMap<_, BTreeMap<BlockIndex, BranchPrediction>> = BTreeMap::new();
-        for ((module, instance, block), mut tally) in self.tallies {
+        for ((module, instance, block), (mut tally, directions)) in self.tallies {
             let Some(map) = self.program.map(module) else { continue };
             let function = map.function_of(instance);
             tally.close();
             let sum = sums.entry((function.cfg.id, function.hash)).or_default();
             let sum = sum.entry(block).or_insert(BranchPrediction::none(block));
-            sum.add(&BranchPrediction {
-                block,
-                watched: tally.watched,
-                mispredicted: tally.mispredicted,
-                low: tally.low(),
-            });
+            let base = function.cfg.edge_bases()[block.index()] as usize;
+            let edges = executions.get(&(module, instance));
+            let edges = edges.and_then(|edges| edges.get(base..base + 2)?.try_into().ok());
+            sum.add(&tally.prediction(block, directions, edges));
         }
         let in_order = |sums: BTreeMap<BlockIndex, BranchPrediction>| sums.into_values().collect();
         sums.into_iter().map(|(key, sums)| (key, in_order(sums))).collect()
@@ -277,6 +333,33 @@ mod tests {
         assert!((same.low() - (0.4 - 1.645 * 0.24_f64.sqrt() / 10.0) * 2000.0).abs() < 1e-3);
         let many = tally(&[[60, 40]; 1000]);
         assert!(many.low() > 0.93 * many.mispredicted && many.low() < many.mispredicted);
+    }
+
+    #[test]
+    fn a_direction_that_is_never_watched_counts_with_its_executions() {
+        let mut tally = Tally::default();
+        let mut directions = Directions::default();
+        for burst in 0..100 {
+            tally.add(burst, 1.0, false);
+            directions.add(1, 1.0, false);
+        }
+        tally.close();
+        let block = BlockIndex(3);
+        let prediction = tally.prediction(block, directions, Some([900.0, 100.0]));
+        assert_eq!((prediction.watched, prediction.mispredicted), (1000.0, 100.0));
+        assert!(prediction.low <= 100.0);
+        // Without inferred counts, what was watched is all that is known.
+        let prediction = tally.prediction(block, directions, None);
+        assert_eq!((prediction.watched, prediction.mispredicted), (100.0, 100.0));
+    }
+
+    #[test]
+    fn directions_count_as_often_as_they_are_executed() {
+        let mut directions = Directions::default();
+        (0..10).for_each(|i| directions.add(0, 1.0, i > 0));
+        (0..30).for_each(|i| directions.add(1, 1.0, i > 14));
+        assert_eq!(directions.stratified([10.0, 30.0]), [40.0, 16.0]);
+        assert_eq!(directions.stratified([90.0, 30.0]), [120.0, 24.0]);
     }
 
     #[test]
