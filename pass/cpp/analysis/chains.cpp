@@ -11,11 +11,18 @@ namespace {
 constexpr unsigned MaxDepth = 64;
 constexpr unsigned MaxFollowed = 256;
 
+bool isRemainder(const Instruction &I) { return I.getOpcode() == Instruction::URem || I.getOpcode() == Instruction::SRem; }
+
 } // namespace
 
 double latency(const Instruction &I, const PleachLatencies &Of) {
   if (isa<LoadInst>(I))
     return Of.Load;
+  // A constant is divided by with a multiplication, and a remainder with two, or with shifts.
+  if (I.isIntDivRem() && PatternMatch::match(I.getOperand(1), PatternMatch::m_Power2()))
+    return Of.Other;
+  if (I.isIntDivRem() && isa<Constant>(I.getOperand(1)))
+    return Of.Multiply + Of.Other + (isRemainder(I) ? Of.Multiply + Of.Other : 0);
   if (I.isIntDivRem())
     return Of.Division;
   if (isa<PHINode>(I) || isa<CastInst>(I) || isa<FreezeInst>(I) || isa<ExtractValueInst>(I) ||

@@ -1,4 +1,4 @@
-; Selects stay where the chain to their condition is short, where they are a maximum, and where nothing is known of the function.
+; Selects stay where the chain to their condition is short, also with divisions by constants, where they are a maximum, and where nothing is known of the function.
 ; opt: -passes=pleach-select-to-branch
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
 target triple = "x86_64-unknown-linux-gnu"
@@ -40,6 +40,30 @@ loop:
   br i1 %done, label %end, label %loop
 end:
   ret ptr %node
+}
+
+; As in a merge: the next elements to compare depend on the last comparison.
+define i32 @merge(ptr %left, ptr %right, ptr %end) !prof !0 {
+entry:
+  br label %loop
+loop:
+  %l = phi ptr [ %left, %entry ], [ %l.next, %loop ]
+  %r = phi ptr [ %right, %entry ], [ %r.next, %loop ]
+  %sum = phi i32 [ 0, %entry ], [ %sum.next, %loop ]
+  %x = load i32, ptr %l
+  %y = load i32, ptr %r
+  %a = sdiv i32 %x, 10
+  %b = sdiv i32 %y, 10
+  %less = icmp slt i32 %a, %b
+  %l.after = getelementptr i8, ptr %l, i64 4
+  %r.after = getelementptr i8, ptr %r, i64 4
+  %l.next = select i1 %less, ptr %l.after, ptr %l
+  %r.next = select i1 %less, ptr %r, ptr %r.after
+  %sum.next = add i32 %sum, %x
+  %done = icmp eq ptr %l.next, %end
+  br i1 %done, label %end.block, label %loop
+end.block:
+  ret i32 %sum.next
 }
 
 !0 = !{!"function_entry_count", i64 1000}
@@ -87,6 +111,31 @@ end:
 ;
 ; end:                                              ; preds = %loop
 ;   ret ptr %node
+; }
+;
+; define i32 @merge(ptr %left, ptr %right, ptr %end) !prof !0 {
+; entry:
+;   br label %loop
+;
+; loop:                                             ; preds = %loop, %entry
+;   %l = phi ptr [ %left, %entry ], [ %l.next, %loop ]
+;   %r = phi ptr [ %right, %entry ], [ %r.next, %loop ]
+;   %sum = phi i32 [ 0, %entry ], [ %sum.next, %loop ]
+;   %x = load i32, ptr %l, align 4
+;   %y = load i32, ptr %r, align 4
+;   %a = sdiv i32 %x, 10
+;   %b = sdiv i32 %y, 10
+;   %less = icmp slt i32 %a, %b
+;   %l.after = getelementptr i8, ptr %l, i64 4
+;   %r.after = getelementptr i8, ptr %r, i64 4
+;   %l.next = select i1 %less, ptr %l.after, ptr %l
+;   %r.next = select i1 %less, ptr %r, ptr %r.after
+;   %sum.next = add i32 %sum, %x
+;   %done = icmp eq ptr %l.next, %end
+;   br i1 %done, label %end.block, label %loop
+;
+; end.block:                                        ; preds = %loop
+;   ret i32 %sum.next
 ; }
 ;
 ; attributes #0 = { nounwind willreturn memory(read) }
