@@ -215,8 +215,10 @@ struct PleachArms {
   // Cycles from the results of unpredictable branches, this one or others, to the condition; negative if it depends on
   // none of them.
   double Chain;
+  double Results[2];  // cycles that each arm takes to compute its values
 };
-PLEACH_SIZE(PleachArms, 72);
+PLEACH_SIZE(PleachArms, 88);
+PLEACH_OFFSET(PleachArms, Results, 72);
 PLEACH_OFFSET(PleachArms, Needed, 16);
 PLEACH_OFFSET(PleachArms, Selects, 32);
 PLEACH_OFFSET(PleachArms, Rate, 56);
@@ -229,8 +231,11 @@ struct PleachTests {
   double FirstSucceeds;     // probability that the second test is made
   double SecondSucceeds;    // probability that it succeeds then
   double Rate;              // lower bound of the first test's misprediction rate; 0: unknown
+  double Results;           // cycles that the second test takes to compute its values
+  bool IsLoopCarried;       // the first test of the next iteration depends on the values
 };
-PLEACH_SIZE(PleachTests, 40);
+PLEACH_SIZE(PleachTests, 56);
+PLEACH_OFFSET(PleachTests, IsLoopCarried, 48);
 PLEACH_OFFSET(PleachTests, Rate, 32);
 
 // Cycles from an instruction's operands to its result.
@@ -433,7 +438,7 @@ void pleach_prevent_tail_merge(const LLVMBasicBlockRef *Blocks, size_t Count);
 bool pleach_may_if_convert(LLVMValueRef F);
 bool pleach_arms(LLVMValueRef Terminator, bool Any, const PleachLatencies *Latencies, PleachArms *Out);
 void pleach_if_convert(LLVMValueRef Terminator);
-bool pleach_tests(LLVMValueRef Terminator, bool Any, PleachTests *Out);
+bool pleach_tests(LLVMValueRef Terminator, bool Any, const PleachLatencies *Latencies, PleachTests *Out);
 void pleach_join_tests(LLVMValueRef Terminator);
 
 // transform/select_to_branch.cpp

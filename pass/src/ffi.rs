@@ -192,8 +192,9 @@ pub struct Arms {
     pub probability: f64,
     pub rate: f64,
     pub chain: f64,
+    pub results: [f64; 2],
 }
-layout!(Arms: 72, needed: 16, selects: 32, rate: 56, chain: 64);
+layout!(Arms: 88, needed: 16, selects: 32, rate: 56, chain: 64, results: 72);
 
 /// Mirror of `PleachTests`.
 #[repr(C)]
@@ -203,8 +204,10 @@ pub struct Tests {
     pub first_succeeds: f64,
     pub second_succeeds: f64,
     pub rate: f64,
+    pub results: f64,
+    pub is_loop_carried: bool,
 }
-layout!(Tests: 40, rate: 32);
+layout!(Tests: 56, rate: 32, is_loop_carried: 48);
 
 /// Mirror of `PleachLatencies`.
 #[repr(C)]
@@ -400,7 +403,7 @@ unsafe extern "C" {
     pub fn pleach_may_if_convert(function: LLVMValueRef) -> bool;
     pub fn pleach_arms(terminator: LLVMValueRef, any: bool, latencies: *const Latencies, out: *mut Arms) -> bool;
     pub fn pleach_if_convert(terminator: LLVMValueRef);
-    pub fn pleach_tests(terminator: LLVMValueRef, any: bool, out: *mut Tests) -> bool;
+    pub fn pleach_tests(terminator: LLVMValueRef, any: bool, latencies: *const Latencies, out: *mut Tests) -> bool;
     pub fn pleach_join_tests(terminator: LLVMValueRef);
 
     pub fn pleach_find_loop_carried_selects(

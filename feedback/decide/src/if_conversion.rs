@@ -9,6 +9,8 @@ use crate::weights::UNPREDICTABLE;
 
 /// Cycles that a misprediction costs: LLVM's value for x86 processors.
 const MISPREDICTION_CYCLES: f64 = 14.0;
+/// Cycles that a select takes.
+const SELECT_CYCLES: f64 = 1.0;
 /// Instructions per cycle without stalls.
 pub(crate) const ISSUE_WIDTH: f64 = 4.0;
 
@@ -30,23 +32,27 @@ pub struct Arms {
     /// Cycles from the results of unpredictable branches, this one in the previous iteration or others, to the condition,
     /// if it depends on any.
     pub chain: Option<f64>,
+    /// Cycles that each arm takes to compute its values.
+    pub results: [f64; 2],
 }
 
 /// Whether executing both arms is worth it: what it gains at the recorded misprediction rate must be at least what it
 /// loses on other input, by which the branch is predictable.
 ///
 /// Where the condition waits for the result of an unpredictable branch, as in the decoder of a range coder, selects make
-/// a chain of them: each execution waits for the condition. A branch waits for it only where it is mispredicted.
+/// a chain of them: each execution waits for the condition, and then for the slower arm, whose loads are guarded. A branch
+/// waits for its condition only where it is mispredicted.
 pub fn if_conversion_is_profitable(arms: &Arms) -> bool {
     let rate = arms.rate.unwrap_or(UNPREDICTABLE);
     let [first, second] = arms.needed;
     let branch = 1.0;
     let before = first * arms.probability + second * (1.0 - arms.probability) + branch;
     let after = arms.executed.iter().sum::<f64>() + arms.selects - arms.shared;
-    let waiting = arms.chain.unwrap_or(0.0);
-    let select = if arms.chain.is_some() { waiting + 1.0 } else { 0.0 };
+    let [one, other] = arms.results;
+    let slower = one.max(other) - (one * arms.probability + other * (1.0 - arms.probability));
+    let select = arms.chain.map_or(0.0, |waiting| waiting + SELECT_CYCLES + slower);
     let lost = (after - before) / ISSUE_WIDTH + select;
-    let saved = rate * (waiting + MISPREDICTION_CYCLES);
+    let saved = rate * (arms.chain.unwrap_or(0.0) + MISPREDICTION_CYCLES);
     saved - lost >= lost
 }
 
@@ -63,16 +69,29 @@ pub struct Tests {
     pub second_succeeds: f64,
     /// Lower bound of the first test's misprediction rate.
     pub rate: f64,
+    /// The first test of the next iteration depends on the values that the tests choose.
+    pub is_loop_carried: bool,
+    /// Cycles that the second test takes to compute its values.
+    pub results: f64,
 }
 
 /// Whether making both tests, and branching once, is worth it. The branch that remains may be mispredicted as often as
 /// it goes the rarer way. As for [`if_conversion_is_profitable`], what is lost on predictable input counts twice.
+///
+/// Where the next iteration depends on what the tests choose, it waits for the second one's values, guarded loads among
+/// them, each time. That it also waits for the first one's condition is left out: in a search tree, whose tests load
+/// nothing more, joined tests are faster.
 pub fn joining_is_profitable(tests: &Tests) -> bool {
     let both = tests.first_succeeds * tests.second_succeeds;
     let (conjunction, branch) = (1.0, 1.0);
     let after = tests.size + tests.selects + conjunction;
     let before = tests.first_succeeds * (tests.size + branch);
-    let lost = (after - before) / ISSUE_WIDTH;
+    let select = if tests.is_loop_carried {
+        SELECT_CYCLES + tests.results * (1.0 - tests.first_succeeds)
+    } else {
+        0.0
+    };
+    let lost = (after - before) / ISSUE_WIDTH + select;
     let saved = (tests.rate - both.min(1.0 - both)) * MISPREDICTION_CYCLES;
     saved > 0.0 && saved - lost >= lost
 }
@@ -164,6 +183,7 @@ mod tests {
             probability: 0.5,
             rate: Some(rate),
             chain,
+            results: [0.0; 2],
         };
         let (load, multiply, compare) = (5.0, 4.0, 1.0);
         let range_coder = Some(load + multiply + compare);
@@ -177,6 +197,12 @@ mod tests {
         };
         assert!(!if_conversion_is_profitable(&merge(0.5)));
         assert!(if_conversion_is_profitable(&merge(0.8)));
+        // As before, but one side is loaded, and a branch loads it half of the time.
+        let list = Arms {
+            results: [load, 0.0],
+            ..merge(0.8)
+        };
+        assert!(!if_conversion_is_profitable(&list));
     }
 
     #[test]
@@ -189,6 +215,7 @@ mod tests {
             probability,
             rate: None,
             chain: None,
+            results: [0.0; 2],
         };
         // `if (c) *p += x`: guarded loads and a guarded store.
         assert!(if_conversion_is_profitable(&arms([5.0, 0.0], 3.0, 0.0, 0.4)));
@@ -219,6 +246,8 @@ mod tests {
             first_succeeds: 0.5,
             second_succeeds: 0.2,
             rate: 0.49,
+            is_loop_carried: false,
+            results: 0.0,
         };
         assert!(joining_is_profitable(&tests));
         // Whether both succeed is as uncertain as the first.
@@ -228,6 +257,18 @@ mod tests {
         }));
         assert!(!joining_is_profitable(&Tests { rate: 0.2, ..tests }));
         assert!(!joining_is_profitable(&Tests { size: 40.0, ..tests }));
+        // An automaton: where a state has no way on, another is tried, and the next input waits for both.
+        let automaton = Tests {
+            is_loop_carried: true,
+            results: 11.0,
+            ..tests
+        };
+        assert!(!joining_is_profitable(&automaton));
+        let tree = Tests {
+            results: 1.0,
+            ..automaton
+        };
+        assert!(joining_is_profitable(&tree));
         // A rate that is not known.
         assert!(!joining_is_profitable(&Tests {
             rate: 0.0,
@@ -249,6 +290,7 @@ mod tests {
             probability: 0.5,
             rate: Some(rate),
             chain: None,
+            results: [0.0; 2],
         };
         assert!(!if_conversion_is_profitable(&relaxation(0.5)));
         assert!(if_conversion_is_profitable(&relaxation(0.75)));

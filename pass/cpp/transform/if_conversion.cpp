@@ -413,7 +413,7 @@ void convert(BranchInst *Branch, unsigned Depth) {
 
 // The cost of if-converting a branch and the nested branches in its arms.
 PleachArms describe(Arms &A, unsigned Depth) {
-  PleachArms Out = {{0, 0}, {0, 0}, 0, 0, 0.5, 0, -1};
+  PleachArms Out = {{0, 0}, {0, 0}, 0, 0, 0.5, 0, -1, {0, 0}};
   Out.Rate = mispredictionRate(*A.Branch);
   Out.Probability = probability(*A.Branch, 0);
   for (int Arm : {0, 1}) {
@@ -436,6 +436,24 @@ PleachArms describe(Arms &A, unsigned Depth) {
         Out.Selects += !isSafe(I, A.Branch);
   Out.Selects += static_cast<double>(range_size(A.Join->phis()));
   return Out;
+}
+
+// Cycles that a block takes to compute the values that it gives to the φs of another.
+double resultsOf(const BasicBlock *From, const BasicBlock &To, const PleachLatencies &Latencies) {
+  if (!From)
+    return 0;
+  DenseMap<const Value *, double> Known;
+  for (const Instruction &I : *From) {
+    double Operands = 0;
+    for (const Value *Operand : I.operands())
+      Operands = std::max(Operands, Known.lookup(Operand));
+    Known[&I] = Operands + pleach::latency(I, Latencies);
+  }
+  double Longest = 0;
+  for (const PHINode &Phi : To.phis())
+    if (const int At = Phi.getBasicBlockIndex(From); At >= 0)
+      Longest = std::max(Longest, Known.lookup(Phi.getIncomingValue(At)));
+  return Longest;
 }
 
 // What unpredictable branches of a loop (or function) decide: the values and places in memory of those that can be
@@ -514,6 +532,19 @@ double conditionChain(const Arms &A, const PleachLatencies &Latencies) {
   return pleach::ChainsFrom(Sources, L, Latencies).to(Condition);
 }
 
+// Whether the first test of the next iteration depends on what two tests decide.
+bool isLoopCarried(const Tests &T, const PleachLatencies &Latencies) {
+  const BasicBlock *From = T.First->getParent(), *Middle = T.Second->getParent();
+  DominatorTree DT(*T.First->getFunction());
+  LoopInfo Loops(DT);
+  const Loop *L = Loops.getLoopFor(From);
+  SmallPtrSet<const Value *, 16> Sources;
+  for (PHINode &Phi : T.failed()->phis())
+    if (L && Phi.getIncomingValueForBlock(From) != Phi.getIncomingValueForBlock(Middle))
+      pleach::dependentHeaderPhis(Phi, *L, Sources);
+  return pleach::ChainsFrom(Sources, L, Latencies).to(T.First->getCondition()) >= 0;
+}
+
 } // namespace
 
 extern "C" {
@@ -529,6 +560,8 @@ bool pleach_arms(LLVMValueRef Terminator, bool Any, const PleachLatencies *Laten
   *Out = describe(*Found, MaxDepth);
   if (!Any)
     Out->Chain = conditionChain(*Found, *Latencies);
+  for (int Arm : {0, 1})
+    Out->Results[Arm] = resultsOf(Found->Blocks[Arm], *Found->Join, *Latencies);
   return true;
 }
 
@@ -539,7 +572,7 @@ void pleach_if_convert(LLVMValueRef Terminator) {
 
 // Whether a terminator is an unpredictable branch (or, if `Any`, any branch) that makes the first of two tests which can
 // be joined; writes the cost.
-bool pleach_tests(LLVMValueRef Terminator, bool Any, PleachTests *Out) {
+bool pleach_tests(LLVMValueRef Terminator, bool Any, const PleachLatencies *Latencies, PleachTests *Out) {
   auto *I = unwrap<Instruction>(Terminator);
   if (!Any && !I->hasMetadata(LLVMContext::MD_unpredictable))
     return false;
@@ -551,7 +584,9 @@ bool pleach_tests(LLVMValueRef Terminator, bool Any, PleachTests *Out) {
           0,
           probability(*Found->First, Found->Succeeds[0]),
           probability(*Found->Second, Found->Succeeds[1]),
-          mispredictionRate(*Found->First)};
+          mispredictionRate(*Found->First),
+          resultsOf(&Middle, *Found->failed(), *Latencies),
+          !Any && isLoopCarried(*Found, *Latencies)};
   for (Instruction &In : Middle)
     Out->Selects += isAccess(In) && !isSafe(&In, Found->First);
   for (PHINode &Phi : Found->failed()->phis())

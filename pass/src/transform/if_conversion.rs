@@ -94,6 +94,7 @@ unsafe fn may_convert(terminator: LLVMValueRef, any: bool) -> bool {
         probability: arms.probability,
         rate: (arms.rate > 0.0).then_some(arms.rate),
         chain: (arms.chain >= 0.0).then_some(arms.chain),
+        results: arms.results,
     })
 }
 
@@ -105,7 +106,7 @@ unsafe fn may_join(terminator: LLVMValueRef, any: bool) -> bool {
     let mut tests = MaybeUninit::uninit();
     // SAFETY: as the caller promises; where there are tests, they are written.
     let tests: ffi::Tests = unsafe {
-        if !ffi::pleach_tests(terminator, any, tests.as_mut_ptr()) {
+        if !ffi::pleach_tests(terminator, any, &RAW_LATENCIES, tests.as_mut_ptr()) {
             return false;
         }
         tests.assume_init()
@@ -116,5 +117,7 @@ unsafe fn may_join(terminator: LLVMValueRef, any: bool) -> bool {
         first_succeeds: tests.first_succeeds,
         second_succeeds: tests.second_succeeds,
         rate: tests.rate,
+        is_loop_carried: tests.is_loop_carried,
+        results: tests.results,
     })
 }

@@ -1,5 +1,6 @@
 ; Two tests, of which both rarely succeed, are joined: the second test's load is guarded, and what follows is executed after
-; one branch. Not if both often succeed, if the first one is predictable, or if the second one stores.
+; one branch. Not if both often succeed, if the first one is predictable, if the second one stores, or if the next iteration
+; would wait for it.
 ; opt: -passes=pleach-if-conversion
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
 target triple = "x86_64-unknown-linux-gnu"
@@ -75,6 +76,36 @@ both:
   br label %end
 end:
   ret void
+}
+
+; The next iteration waits for what the tests choose: both loads would be in its way.
+define i32 @automaton(ptr %states, i32 %n) {
+entry:
+  br label %loop
+loop:
+  %s = phi i32 [ 0, %entry ], [ %next, %step ]
+  %i = phi i32 [ 0, %entry ], [ %i.next, %step ]
+  %go = getelementptr [2 x i32], ptr %states, i32 %s
+  %t = load i32, ptr %go
+  %c = icmp slt i32 %t, 0
+  br i1 %c, label %other, label %step, !prof !2, !unpredictable !0
+other:
+  %fail = getelementptr i8, ptr %go, i64 4
+  %f = load i32, ptr %fail
+  %there = getelementptr [2 x i32], ptr %states, i32 %f
+  %u = load i32, ptr %there
+  %d = icmp slt i32 %u, 0
+  br i1 %d, label %none, label %step, !prof !3
+none:
+  %w = call i32 @work(i32 %f)
+  br label %step
+step:
+  %next = phi i32 [ %t, %loop ], [ %u, %other ], [ %w, %none ]
+  %i.next = add i32 %i, 1
+  %done = icmp eq i32 %i.next, %n
+  br i1 %done, label %end, label %loop
+end:
+  ret i32 %next
 }
 
 !0 = !{i32 450}
@@ -175,6 +206,40 @@ end:
 ;
 ; end:                                              ; preds = %both, %test, %entry
 ;   ret void
+; }
+;
+; define i32 @automaton(ptr %states, i32 %n) {
+; entry:
+;   br label %loop
+;
+; loop:                                             ; preds = %step, %entry
+;   %s = phi i32 [ 0, %entry ], [ %next, %step ]
+;   %i = phi i32 [ 0, %entry ], [ %i.next, %step ]
+;   %go = getelementptr [2 x i32], ptr %states, i32 %s
+;   %t = load i32, ptr %go, align 4
+;   %c = icmp slt i32 %t, 0
+;   br i1 %c, label %other, label %step, !prof !0, !unpredictable !1
+;
+; other:                                            ; preds = %loop
+;   %fail = getelementptr i8, ptr %go, i64 4
+;   %f = load i32, ptr %fail, align 4
+;   %there = getelementptr [2 x i32], ptr %states, i32 %f
+;   %u = load i32, ptr %there, align 4
+;   %d = icmp slt i32 %u, 0
+;   br i1 %d, label %none, label %step, !prof !6
+;
+; none:                                             ; preds = %other
+;   %w = call i32 @work(i32 %f)
+;   br label %step
+;
+; step:                                             ; preds = %none, %other, %loop
+;   %next = phi i32 [ %t, %loop ], [ %u, %other ], [ %w, %none ]
+;   %i.next = add i32 %i, 1
+;   %done = icmp eq i32 %i.next, %n
+;   br i1 %done, label %end, label %loop
+;
+; end:                                              ; preds = %step
+;   ret i32 %next
 ; }
 ;
 ; !0 = !{!"branch_weights", i32 50, i32 50}
