@@ -150,7 +150,7 @@ pub struct Caller {
 pub struct BranchPrediction {
     /// The block that ends in the branch. It has two successors.
     pub block: BlockIndex,
-    /// Executions with a known direction, in the profile's counts.
+    /// Executions, in the profile's counts: where only some had a known direction, as many as inferred.
     pub watched: f64,
     /// Mispredicted executions among them.
     pub mispredicted: f64,

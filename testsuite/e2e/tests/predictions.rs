@@ -60,6 +60,16 @@ fn chance_is_told_from_turns() {
     assert!(rate(&calls) < 0.05, "{calls:?}");
 }
 
+/// One way of the branch has a probe in the annotated machine code, the rarer one.
+#[test]
+fn what_is_seen_in_one_direction_says_nothing_of_the_other() {
+    let dir = scratch();
+    let (_, profile) = record_program(dir.path(), "gaps.c");
+    let profile = read(&profile);
+    let prediction = branch(&profile, "is_third");
+    assert!(rate(&prediction) < 0.3, "{prediction:?}");
+}
+
 #[test]
 fn processors_know_better() {
     let dir = scratch();
