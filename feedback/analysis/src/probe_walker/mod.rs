@@ -15,13 +15,41 @@ use pleach_collector::vector::ModuleId;
 use rustc_hash::FxHashMap;
 pub(crate) use step::{Graph, Step};
 
+/// Activations of an inline instance whose last blocks are remembered: as many recursive calls may return.
+const MAX_ACTIVATIONS: usize = 32;
+
+/// The last blocks of the latest activations of an inline instance, oldest activation first. A recursive call has its own
+/// activations, and returns to the one that made it.
+#[derive(Clone, Default)]
+struct LastBlocks(Vec<(FrameId, BlockIndex)>);
+
+impl LastBlocks {
+    fn position(&self, frame: FrameId) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&frame, |&(frame, _)| frame)
+    }
+
+    fn get(&self, frame: FrameId) -> Option<BlockIndex> {
+        self.position(frame).ok().map(|position| self.0[position].1)
+    }
+
+    /// An activation passed a block: later ones, which it called, have ended.
+    fn set(&mut self, frame: FrameId, block: BlockIndex) {
+        let (Ok(position) | Err(position)) = self.position(frame);
+        self.0.truncate(position);
+        if self.0.len() == MAX_ACTIVATIONS {
+            self.0.remove(0);
+        }
+        self.0.push((frame, block));
+    }
+}
+
 /// Follows the activations of one module's inline instances from one probe to the next.
 pub(crate) struct ProbeWalker<'m> {
     map: &'m AddressMap,
     /// By inline instance: which blocks have a probe in it.
     probed: Vec<Vec<bool>>,
-    /// By inline instance: the last block, and the activation it belongs to.
-    last: Vec<Option<(FrameId, BlockIndex)>>,
+    /// By inline instance: the last blocks of its activations.
+    last: Vec<LastBlocks>,
     /// By inline instance: the steps found so far, by where they begin and end.
     steps: Vec<FxHashMap<(BlockIndex, BlockIndex), Step>>,
     /// By function: see `Cfg::edge_bases`; empty until needed.
@@ -63,7 +91,7 @@ impl<'m> ProbeWalker<'m> {
         }
         Self {
             map,
-            last: vec![None; map.inline_instances.len()],
+            last: vec![LastBlocks::default(); map.inline_instances.len()],
             probed,
             steps: vec![FxHashMap::default(); map.inline_instances.len()],
             bases: vec![Vec::new(); map.functions.len()],
@@ -90,7 +118,7 @@ impl<'m> ProbeWalker<'m> {
     /// An activation reached a block. Returns the step, if its edges are certain.
     pub fn pass(&mut self, frame: FrameId, instance: InlineInstanceIndex, block: BlockIndex) -> Option<Taken<'_>> {
         let last = self.last(frame, instance, block);
-        self.last[instance.index()] = Some((frame, block));
+        self.last[instance.index()].set(frame, block);
         let from = last?;
         let Self {
             map,
@@ -115,10 +143,9 @@ impl<'m> ProbeWalker<'m> {
 
     /// The block that an activation passed last, if it may lead to this one.
     pub fn last(&self, frame: FrameId, instance: InlineInstanceIndex, block: BlockIndex) -> Option<BlockIndex> {
-        let last = self.last[instance.index()];
         // An entry block has no predecessors: whatever came before was another activation.
-        last.filter(|&(f, _)| f == frame && block != BlockIndex::ENTRY)
-            .map(|(_, from)| from)
+        let last = self.last[instance.index()].get(frame);
+        last.filter(|_| block != BlockIndex::ENTRY)
     }
 
     /// The branches between one block and the next. The step must have been passed.
@@ -180,5 +207,28 @@ impl<T> ByModule<T> {
     pub fn into_iter(self) -> impl Iterator<Item = (ModuleId, T)> {
         let all = (0..).map(ModuleId).zip(self.0);
         all.filter_map(|(module, one)| Some((module, one?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recursive_call_returns_to_the_activation_that_made_it() {
+        let mut last = LastBlocks::default();
+        last.set(FrameId(1), BlockIndex(2));
+        last.set(FrameId(5), BlockIndex(3));
+        last.set(FrameId(7), BlockIndex(0));
+        assert_eq!(last.get(FrameId(5)), Some(BlockIndex(3)));
+        last.set(FrameId(5), BlockIndex(4));
+        assert_eq!(last.get(FrameId(7)), None, "it has ended");
+        assert_eq!(last.get(FrameId(1)), Some(BlockIndex(2)));
+        for frame in 0..100 {
+            last.set(FrameId(10 + frame), BlockIndex(6));
+        }
+        assert_eq!(last.0.len(), MAX_ACTIVATIONS);
+        assert_eq!(last.get(FrameId(109)), Some(BlockIndex(6)));
+        assert_eq!(last.get(FrameId(1)), None, "too long ago");
     }
 }
