@@ -86,6 +86,22 @@ fn counts_are_what_the_program_does() {
     );
 }
 
+/// The steps after a recursive call are those of the activation that made it.
+#[test]
+fn what_follows_recursive_calls_is_counted() {
+    let dir = scratch();
+    let (_, profile) = record(dir.path(), &["traversal.c"]);
+    let shown = show(&profile);
+    let edges = function(&shown, "visit")["edges"].as_array().expect("edges").clone();
+    // After the left subtree, the traversal ends at 4 % of the nodes, and 29 % of the others keep it from the right one.
+    for (from, to, expected) in [(2, 3, 0.02..0.08), (4, 5, 0.2..0.4)] {
+        let edge = edges.iter().find(|edge| edge["from"] == from && edge["to"] == to);
+        let edge = edge.expect("known");
+        let probability = edge["probability"].as_f64().expect("executed");
+        assert!(expected.contains(&probability), "{edge} of {edges:?}");
+    }
+}
+
 #[test]
 fn weights_reach_the_optimiser() {
     let dir = scratch();
