@@ -31,10 +31,9 @@ const FLAG: &str = "pleach.placement";
 /// The cut-off, in parts per million of all executions, below which code generation splits a block off. `use` sets the
 /// count at this cut-off to half a sample.
 const SPLIT_CUTOFF: u32 = 999_999;
-/// What it costs to save a register, for LLVM's allocation of registers, where an access in each execution of the function
-/// costs 2¹⁴. LLVM's own value on x86 is 0: registers that only rare calls need are saved at each entry. A push and a pop
-/// are two accesses, of which nothing waits for the first.
-const SAVE_COST: u32 = 1 << 14;
+/// What it costs to save a register, for LLVM's allocation of registers: two accesses, where one in each execution of the
+/// function costs 2¹⁴. LLVM's own value on x86 is 0: registers that only rare calls need are saved at each entry.
+const SAVE_COST: u32 = 2 << 14;
 
 /// Requests placement by the profile in a module flag. `split`: also requests splitting off blocks without samples.
 pub fn request(module: &Module<'_>, split: bool) {
