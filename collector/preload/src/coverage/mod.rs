@@ -110,6 +110,8 @@ pub fn begin_unobserved(directory: &[u8], signature: u64) {
     if settings::get().coverage_advance_ns.is_none() {
         return;
     }
+    // Ticks may be armed already, and a burst takes the same locks.
+    let _blocked = SignalsBlocked::new();
     if plans::open(directory) {
         let is_complete = discovery::discover(Err(Failure::Budget), false);
         if is_complete && signature != 0 && plans::store_modules(signature, &modules::keys()) {
