@@ -102,7 +102,8 @@ impl Directions {
     fn stratified(&self, executions: [f64; 2]) -> [f64; 2] {
         let strata = self.0.iter().zip(executions);
         let mispredicted = strata.map(|([watched, mispredicted], executions)| match *watched > 0.0 {
-            true => mispredicted * executions / watched,
+            // Rounding must not make it more than all.
+            true => (mispredicted * executions / watched).min(executions),
             false => 0.0,
         });
         [executions[0] + executions[1], mispredicted.sum()]
@@ -162,7 +163,7 @@ impl Tally {
             block,
             watched,
             mispredicted,
-            low: self.low() * scale,
+            low: (self.low() * scale).min(mispredicted),
         }
     }
 
@@ -313,6 +314,7 @@ impl<'p> Predictor<'p> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     /// Bursts, each with how often a branch was predicted and how often it was not.
     fn tally(bursts: &[[u32; 2]]) -> Tally {
@@ -360,6 +362,25 @@ mod tests {
         (0..30).for_each(|i| directions.add(1, 1.0, i > 14));
         assert_eq!(directions.stratified([10.0, 30.0]), [40.0, 16.0]);
         assert_eq!(directions.stratified([90.0, 30.0]), [120.0, 24.0]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_more_is_mispredicted_than_executed(
+            watched in prop::collection::vec((0usize..3, 0usize..2, 0.001f64..1e6, prop::bool::weighted(0.2)), 1..40),
+            executions in prop::option::of([0.0f64..1e9, 0.0f64..1e9]),
+        ) {
+            let mut tally = Tally::default();
+            let mut directions = Directions::default();
+            for (burst, direction, weight, predicted) in watched {
+                tally.add(burst, weight, predicted);
+                directions.add(direction, weight, predicted);
+            }
+            tally.close();
+            let prediction = tally.prediction(BlockIndex(0), directions, executions);
+            prop_assert!(prediction.mispredicted <= prediction.watched, "{prediction:?}");
+            prop_assert!((0.0..=prediction.mispredicted).contains(&prediction.low), "{prediction:?}");
+        }
     }
 
     #[test]
