@@ -68,6 +68,7 @@ fn main() -> Result<()> {
         "transform/memory_lengths.cpp",
         "transform/probes.cpp",
         "transform/rematerialise_addresses.cpp",
+        "transform/recorded_rates.cpp",
         "transform/returns.cpp",
         "transform/select_to_branch.cpp",
         "transform/logical_selects.cpp",

@@ -449,6 +449,9 @@ void pleach_select_to_branch(LLVMValueRef Select);
 // transform/logical_selects.cpp
 bool pleach_unweight_logical_selects(LLVMModuleRef M);
 
+// transform/recorded_rates.cpp
+void pleach_put_rates_back(LLVMValueRef F);
+
 // transform/returns.cpp
 bool pleach_return_after_tail_calls(LLVMModuleRef M);
 
@@ -503,6 +506,8 @@ bool pleachPromoteCounters(llvm::Function &F, const PleachLimits &Limits);
 bool pleachPeelShortLoops(llvm::Function &F, llvm::FunctionAnalysisManager &FAM, const PleachLimits &Limits);
 // Loads single elements in place of vectors of which nothing else is used; returns whether anything changed.
 bool pleachNarrowLoads(llvm::Function &F);
+// Hides recorded misprediction rates from LLVM, until if-conversion.
+void pleachSetRatesAside(llvm::Function &F);
 // Makes signed divisions of loops' values that are never negative unsigned; returns whether anything changed.
 bool pleachMakeDivisionsUnsigned(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);
 void pleachLeaveSearches(llvm::Function &F, llvm::FunctionAnalysisManager &FAM, const PleachLimits &Limits);

@@ -401,6 +401,7 @@ unsafe extern "C" {
     pub fn pleach_prevent_tail_merge(blocks: *const LLVMBasicBlockRef, count: usize);
 
     pub fn pleach_may_if_convert(function: LLVMValueRef) -> bool;
+    pub fn pleach_put_rates_back(function: LLVMValueRef);
     pub fn pleach_arms(terminator: LLVMValueRef, any: bool, latencies: *const Latencies, out: *mut Arms) -> bool;
     pub fn pleach_if_convert(terminator: LLVMValueRef);
     pub fn pleach_tests(terminator: LLVMValueRef, any: bool, latencies: *const Latencies, out: *mut Tests) -> bool;

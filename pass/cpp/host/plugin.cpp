@@ -66,6 +66,14 @@ struct PleachNarrowLoadsPass : PassInfoMixin<PleachNarrowLoadsPass> {
   }
 };
 
+// Runs after vectors are formed, before branches are simplified for the last time.
+struct PleachSetRatesAsidePass : PassInfoMixin<PleachSetRatesAsidePass> {
+  PreservedAnalyses run(Function &F, FunctionAnalysisManager &) {
+    pleachSetRatesAside(F);
+    return PreservedAnalyses::all();
+  }
+};
+
 // Runs right before loops are vectorised, and later peeled.
 struct PleachLeaveSearchesPass : PassInfoMixin<PleachLeaveSearchesPass> {
   PleachLimits Limits;
@@ -194,6 +202,8 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
   PB->registerVectorizerEndEPCallback([UsesProfile](FunctionPassManager &FPM, OptimizationLevel Level) {
     if (UsesProfile() && pleachHostPasses().PeelShortLoops)
       FPM.addPass(PleachNarrowLoadsPass());
+    if (UsesProfile())
+      FPM.addPass(PleachSetRatesAsidePass());
     if (pleachHostPasses().IdentifyBlocks && Level.getSpeedupLevel() > 1)
       FPM.addPass(PleachPutProbesBackPass());
   });
@@ -268,6 +278,8 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
           FPM.addPass(PleachPeelShortLoopsPass(Kept));
         else if (Name == "pleach-narrow-loads")
           FPM.addPass(PleachNarrowLoadsPass());
+        else if (Name == "pleach-set-rates-aside")
+          FPM.addPass(PleachSetRatesAsidePass());
         else if (Name == "pleach-unsigned-divisions")
           FPM.addPass(PleachMakeDivisionsUnsignedPass());
         else if (Name == "pleach-searches")

@@ -24,7 +24,11 @@ pub fn run(module: &Module<'_>, settings: &Settings) -> bool {
     for function in module.get_functions().filter(|f| f.count_basic_blocks() > 1) {
         let value = function.as_value_ref();
         // SAFETY: the function belongs to the module.
-        if unsafe { !ffi::pleach_may_if_convert(value) } {
+        let may_convert = unsafe {
+            ffi::pleach_put_rates_back(value);
+            ffi::pleach_may_if_convert(value)
+        };
+        if !may_convert {
             continue;
         }
         let mut lines = Vec::new();
