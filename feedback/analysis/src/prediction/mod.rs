@@ -150,9 +150,11 @@ impl Tally {
         let known = executions.filter(|executions| executions[0] + executions[1] > 0.0);
         let seen: f64 = directions.0.iter().map(|[watched, _]| watched).sum();
         let [watched, mispredicted] = match known {
-            // What is of no known direction is of a jump that code generation made of selects: of both.
             Some(executions) if seen >= ALL_DIRECTED * self.watched => directions.stratified(executions),
-            _ => [self.watched, self.mispredicted],
+            // What is of no known direction is of a jump that code generation made of selects: of both. Executions
+            // without such a jump are no evidence of mispredictions.
+            Some(executions) => [self.watched.max(executions.iter().sum()), self.mispredicted],
+            None => [self.watched, self.mispredicted],
         };
         let scale = if self.mispredicted > 0.0 {
             mispredicted / self.mispredicted
@@ -353,6 +355,17 @@ mod tests {
         // Without inferred counts, what was watched is all that is known.
         let prediction = tally.prediction(block, directions, None);
         assert_eq!((prediction.watched, prediction.mispredicted), (100.0, 100.0));
+    }
+
+    #[test]
+    fn executions_that_were_not_watched_count_as_predicted() {
+        let mut tally = Tally::default();
+        (0..100).for_each(|burst| tally.add(burst, 1.0, false));
+        tally.close();
+        let prediction = |executions| tally.prediction(BlockIndex(3), Directions::default(), executions);
+        let (few, all) = (prediction(Some([600.0, 400.0])), prediction(Some([60.0, 40.0])));
+        assert_eq!((few.watched, few.mispredicted), (1000.0, 100.0));
+        assert_eq!((all.watched, all.mispredicted), (100.0, 100.0));
     }
 
     #[test]
