@@ -16,6 +16,7 @@ use pleach_collector::stats::Stats;
 use pleach_collector::vector::VectorSet;
 use pleach_collector::verify::Verified;
 use pleach_decide::support::{MORE_OVERHEAD, support_summary};
+use pleach_profile::error::ProfileError;
 use pleach_profile::file::ProfileFile;
 use pleach_profile::{Covered, Profile};
 use pleach_report::names::Names;
@@ -98,7 +99,7 @@ impl Target<'_> {
             if self.keeps_old {
                 keep_old(self.output)?;
             }
-            pleach_store::write_profile(self.output, &profile)?;
+            write_or_keep(self.output, &profile, &recording.vectors)?;
         }
         if !self.quiet && recording.unreclaimed {
             eprintln!(
@@ -146,6 +147,25 @@ impl Target<'_> {
         }
         Ok(sampled)
     }
+}
+
+/// Writes a profile; if it cannot be stored, the raw vectors alone, before it fails.
+fn write_or_keep(output: &Path, profile: &Profile, vectors: &VectorSet) -> Result<()> {
+    let written = pleach_store::write_profile(output, profile);
+    if !matches!(written, Err(ProfileError::Unstorable { .. })) {
+        return Ok(written?);
+    }
+    let kept = Profile {
+        vectors: Some(vectors.to_bytes()),
+        ..without_functions(vectors)
+    };
+    pleach_store::write_profile(output, &kept)?;
+    let advice = format!(
+        "the raw vectors are kept in {}; this is a fault of pleach: please report it, and run `pleach analyse` when it \
+         is fixed",
+        output.display()
+    );
+    written.context(advice)
 }
 
 /// What a recording has, of what was asked for.
@@ -384,7 +404,28 @@ pub fn analysed(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pleach_annotate::id::BlockIndex;
     use pleach_collector::stats::Confined;
+    use pleach_profile::{BranchPrediction, FunctionProfile};
+
+    #[test]
+    fn what_cannot_be_stored_loses_no_vectors() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let output = folder.path().join("kept.pleach");
+        let vectors = VectorSet::default();
+        let profile = Profile {
+            functions: vec![FunctionProfile {
+                predictions: vec![BranchPrediction::none(BlockIndex(0))],
+                ..FunctionProfile::default()
+            }],
+            ..Profile::default()
+        };
+        let error = write_or_keep(&output, &profile, &vectors).expect_err("a branch of no block");
+        let text = format!("{error:#}");
+        assert!(text.contains("kept in") && text.contains("pleach analyse"), "{text}");
+        let kept = ProfileFile::open(&output).and_then(|file| file.read_all());
+        assert_eq!(kept.expect("a profile").vectors, Some(vectors.to_bytes()));
+    }
 
     #[test]
     fn the_summary_names_the_event() {
