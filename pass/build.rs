@@ -64,6 +64,7 @@ fn main() -> Result<()> {
         "transform/divisors.cpp",
         "transform/duplicate_blocks.cpp",
         "transform/if_conversion.cpp",
+        "transform/landing_pads.cpp",
         "transform/markers.cpp",
         "transform/memory_lengths.cpp",
         "transform/probes.cpp",

@@ -506,6 +506,8 @@ bool pleachPromoteCounters(llvm::Function &F, const PleachLimits &Limits);
 bool pleachPeelShortLoops(llvm::Function &F, llvm::FunctionAnalysisManager &FAM, const PleachLimits &Limits);
 // Loads single elements in place of vectors of which nothing else is used; returns whether anything changed.
 bool pleachNarrowLoads(llvm::Function &F);
+// Has values that LLVM's code generation would set too late for landing pads go through memory; returns whether any do.
+bool pleachSeparateLandingPads(llvm::Function &F);
 // Hides recorded misprediction rates from LLVM, until if-conversion.
 void pleachSetRatesAside(llvm::Function &F);
 // Makes signed divisions of loops' values that are never negative unsigned; returns whether anything changed.

@@ -74,6 +74,19 @@ struct PleachSetRatesAsidePass : PassInfoMixin<PleachSetRatesAsidePass> {
   }
 };
 
+// Runs last, since other passes may make phis alike.
+struct PleachSeparateLandingPadsPass : PassInfoMixin<PleachSeparateLandingPadsPass> {
+  static bool isRequired() { return true; }
+
+  PreservedAnalyses run(Function &F, FunctionAnalysisManager &) {
+    if (!pleachSeparateLandingPads(F))
+      return PreservedAnalyses::all();
+    PreservedAnalyses Preserved;
+    Preserved.preserveSet<CFGAnalyses>();
+    return Preserved;
+  }
+};
+
 // Runs right before loops are vectorised, and later peeled.
 struct PleachLeaveSearchesPass : PassInfoMixin<PleachLeaveSearchesPass> {
   PleachLimits Limits;
@@ -224,6 +237,8 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
     MPM.addPass(createModuleToFunctionPassAdaptor(std::move(FPM)));
     if (pleachHostPasses().SecondRound)
       MPM.addPass(PleachPass(Run, OptimizerEnd, P));
+    if (UsesProfile())
+      MPM.addPass(createModuleToFunctionPassAdaptor(PleachSeparateLandingPadsPass()));
   });
   PB->registerOptimizerEarlyEPCallback(
       [Run, UsesProfile](ModulePassManager &MPM, OptimizationLevel Level, ThinOrFullLTOPhase P) {
@@ -238,6 +253,7 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
     MPM.addPass(PleachPass(Run, OptimizerLast, ThinOrFullLTOPhase::FullLTOPostLink));
     if (pleachHostPasses().SpecialiseDivisors)
       MPM.addPass(createModuleToFunctionPassAdaptor(PleachDivideByFrequentPass()));
+    MPM.addPass(createModuleToFunctionPassAdaptor(PleachSeparateLandingPadsPass()));
   });
   PB->registerPipelineParsingCallback(
       [Run, Kept](StringRef Name, ModulePassManager &MPM, ArrayRef<PassBuilder::PipelineElement>) {
@@ -282,6 +298,8 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
           FPM.addPass(PleachSetRatesAsidePass());
         else if (Name == "pleach-unsigned-divisions")
           FPM.addPass(PleachMakeDivisionsUnsignedPass());
+        else if (Name == "pleach-landing-pads")
+          FPM.addPass(PleachSeparateLandingPadsPass());
         else if (Name == "pleach-searches")
           FPM.addPass(PleachLeaveSearchesPass(Kept));
         else if (Name == "pleach-set-probes-aside")
