@@ -11,23 +11,46 @@
 
 using namespace llvm;
 
-// Whether two phis get the same values from the same blocks, but for casts that may need no instruction.
-static bool areAlike(const PHINode &One, const PHINode &Other) {
-  const auto Plain = [](const Value *V) {
-    for (const auto *Cast = dyn_cast<CastInst>(V); Cast; Cast = dyn_cast<CastInst>(V))
-      V = Cast->getOperand(0);
-    return V;
-  };
-  return One.getNumIncomingValues() == Other.getNumIncomingValues() && all_of(One.blocks(), [&](BasicBlock *From) {
-           const int At = Other.getBasicBlockIndex(From);
-           return At >= 0 && Plain(One.getIncomingValueForBlock(From)) == Plain(Other.getIncomingValue(At));
+namespace {
+
+// Where control goes when an invoke returns, behind blocks that code generation will remove.
+struct Arrival {
+  BasicBlock *From = nullptr, *At = nullptr;
+
+  explicit Arrival(BasicBlock *Block) {
+    const auto *Invoke = dyn_cast<InvokeInst>(Block->getTerminator());
+    if (!Invoke)
+      return;
+    From = Block, At = Invoke->getNormalDest();
+    while (At->getSinglePredecessor() && At->sizeWithoutDebug() == 1 && At->getSingleSuccessor()) {
+      From = At;
+      At = At->getSingleSuccessor();
+    }
+  }
+};
+
+} // namespace
+
+// A value without casts, which may need no instruction.
+static const Value *withoutCasts(const Value *V) {
+  for (const auto *Cast = dyn_cast<CastInst>(V); Cast; Cast = dyn_cast<CastInst>(V))
+    V = Cast->getOperand(0);
+  return V;
+}
+
+// Whether a landing pad's phi gets what another one gets where all of its invokes return to.
+static bool isTwin(const PHINode &Phi, const PHINode &Other) {
+  return Phi.getNumIncomingValues() == Other.getNumIncomingValues() && all_of(Phi.blocks(), [&](BasicBlock *Block) {
+           const Arrival Returned(Block);
+           const int Index = Returned.At == Other.getParent() ? Other.getBasicBlockIndex(Returned.From) : -1;
+           return Index >= 0 && withoutCasts(Phi.getIncomingValueForBlock(Block)) ==
+                                    withoutCasts(Other.getIncomingValue(Index));
          });
 }
 
-// Whether a landing pad's phi is like one of where its invokes return to.
 static bool hasTwin(const PHINode &Phi) {
-  const auto *Invoke = dyn_cast<InvokeInst>(Phi.getIncomingBlock(0u)->getTerminator());
-  return Invoke && any_of(Invoke->getNormalDest()->phis(), [&](const PHINode &Other) { return areAlike(Phi, Other); });
+  const Arrival Returned(Phi.getIncomingBlock(0u));
+  return Returned.At && any_of(Returned.At->phis(), [&](const PHINode &Other) { return isTwin(Phi, Other); });
 }
 
 bool pleachSeparateLandingPads(Function &F) {
