@@ -118,7 +118,8 @@ fn interrupted_waits_go_on() {
 
 #[test]
 fn all_threads_and_children_are_sampled() {
-    let run = compare_fixture("threads", &[], &[]);
+    // On a loaded machine a recorder outside has its turn less often.
+    let run = compare_fixture("threads", &[], &["6"]);
     assert!(run.stats.bursts > 10 && run.stats.threads >= 3, "{:?}", run.stats);
     let directory = tempfile::tempdir().unwrap();
     let program = fixture(directory.path(), "compute", &[]);
