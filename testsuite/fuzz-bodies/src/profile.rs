@@ -244,6 +244,20 @@ fn event(input: &mut Input) -> EventProfile {
     }
 }
 
+/// Operands with values, by site.
+fn values(input: &mut Input) -> Vec<ValueCounts> {
+    let count = input.u8() % 3;
+    let operand = |call| ValueCounts {
+        site: ValueSite::from_number(u32::from(call) | u32::from(input.u8() & 1) << 31),
+        bursts: input.number(),
+        values: (0..input.u8() % 3).map(|_| (input.number(), input.number())).collect(),
+        others: input.number(),
+    };
+    let mut operands: Vec<_> = (0..count).map(operand).collect();
+    operands.sort_by_key(|o| o.site);
+    operands
+}
+
 /// A profile of a few functions.
 pub fn made_of(input: &mut Input) -> Profile {
     let functions = (0..input.u8() % 6).map(|_| {
@@ -270,14 +284,7 @@ pub fn made_of(input: &mut Input) -> Profile {
             graph: None,
             samples: input.number(),
             edges: counts(input),
-            values: (0..input.u8() % 3)
-                .map(|call| ValueCounts {
-                    site: ValueSite::from_number(u32::from(call) | u32::from(input.u8() & 1) << 31),
-                    bursts: input.number(),
-                    values: (0..input.u8() % 3).map(|_| (input.number(), input.number())).collect(),
-                    others: input.number(),
-                })
-                .collect(),
+            values: values(input),
             call_targets: (0..input.u8() % 3)
                 .map(|call| CallTargets {
                     call: call.into(),
