@@ -565,6 +565,9 @@ void pleachInlineSmallCallees(llvm::ModulePassManager &MPM, llvm::ThinOrFullLTOP
 // calls are inlined.
 void pleachAfterInlining(llvm::CGSCCPassManager &CGPM);
 
+// Adds the pass that raises each function's count of entries to that of its calls.
+void pleachRaiseEntryCounts(llvm::ModulePassManager &MPM);
+
 // Adds the pass that reveals the profile to the inliner.
 void pleachEnableProfileSummary(llvm::ModulePassManager &MPM);
 

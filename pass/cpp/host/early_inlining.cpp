@@ -11,7 +11,9 @@
 // Local functions with one call site are left for the inliner that knows the profile: otherwise they would be inlined
 // whatever their size and however rarely they run.
 #include "pleach.h"
+#include "llvm/ADT/SCCIterator.h"
 #include "llvm/Analysis/BlockFrequencyInfo.h"
+#include "llvm/Analysis/CallGraph.h"
 #include "llvm/Analysis/InlineCost.h"
 #include "llvm/Analysis/ProfileSummaryInfo.h"
 #include "llvm/IR/InstIterator.h"
@@ -249,22 +251,49 @@ static void lowerInlineThresholds(Function &F, BlockFrequencyInfo &Frequencies, 
 // is still called appears cold, is not inlined, and is placed and compiled as cold code.
 //
 // Callees without samples that were executed count, too: what is inlined into them may have samples. Those that were
-// executed rarely keep their count of 1.
-static void raiseEntryCounts(Module &M, FunctionAnalysisManager &FAM) {
-  DenseMap<Function *, uint64_t> Calls;
-  for (Function &F : M) {
-    if (!isSampled(F))
-      continue;
-    BlockFrequencyInfo &Frequencies = FAM.getResult<BlockFrequencyAnalysis>(F);
-    for (BasicBlock &B : F)
-      for (Instruction &I : B)
-        if (Function *Callee = calledHere(I); Callee && Callee != &F)
-          Calls[Callee] += Frequencies.getBlockProfileCount(&B).value_or(0);
-  }
-  for (auto &[Callee, Count] : Calls)
-    if (auto Entries = Callee->getEntryCount(); Entries && Entries->getCount() > 1 && Entries->getCount() < Count)
-      Callee->setEntryCount(Count);
+// executed rarely keep their count of 1, and those that were not executed their 0.
+static void raiseEntryCount(Function &F, uint64_t Calls) {
+  const auto Entries = F.getEntryCount();
+  if (Entries && Entries->getCount() != 1 && Entries->getCount() < Calls && !F.hasFnAttribute(Attribute::Cold))
+    F.setEntryCount(Calls);
 }
+
+// Callers before callees, since the count of a call is in proportion to its function's entries. Functions that call each
+// other in a circle are raised by calls from outside first, then by each other's, once.
+static void raiseEntryCounts(Module &M, FunctionAnalysisManager &FAM) {
+  CallGraph Graph(M);
+  SmallVector<SmallVector<Function *, 1>, 0> Circles;
+  for (auto Circle = scc_begin(&Graph); !Circle.isAtEnd(); ++Circle) {
+    Circles.emplace_back();
+    for (CallGraphNode *Node : *Circle)
+      if (Function *F = Node->getFunction(); F && !F->isDeclaration())
+        Circles.back().push_back(F);
+  }
+  DenseMap<Function *, uint64_t> Calls;
+  for (ArrayRef<Function *> Circle : reverse(Circles)) {
+    for (Function *F : Circle)
+      raiseEntryCount(*F, Calls.lookup(F));
+    for (Function *F : Circle) {
+      if (!isSampled(*F) || !callsAny(*F))
+        continue;
+      BlockFrequencyInfo &Frequencies = FAM.getResult<BlockFrequencyAnalysis>(*F);
+      for (BasicBlock &B : *F)
+        for (Instruction &I : B)
+          if (Function *Callee = calledHere(I); Callee && Callee != F)
+            Calls[Callee] += Frequencies.getBlockProfileCount(&B).value_or(0);
+    }
+    if (Circle.size() > 1)
+      for (Function *F : Circle)
+        raiseEntryCount(*F, Calls.lookup(F));
+  }
+}
+
+struct PleachRaiseEntryCountsPass : PassInfoMixin<PleachRaiseEntryCountsPass> {
+  PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
+    raiseEntryCounts(M, MAM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager());
+    return PreservedAnalyses::all();
+  }
+};
 
 // Reveals the profile to the inliner.
 struct PleachEnableProfileSummaryPass : PassInfoMixin<PleachEnableProfileSummaryPass> {
@@ -377,6 +406,7 @@ void pleachInlineSmallCallees(ModulePassManager &MPM, ThinOrFullLTOPhase Phase, 
   After.addPass(AggressiveInstCombinePass()); // as PleachMergeLoadsPass
   After.addPass(PleachKeepWeightsPass());
   Inliner.getPM().addPass(createCGSCCToFunctionPassAdaptor(std::move(After)));
+  MPM.addPass(PleachRaiseEntryCountsPass());
   MPM.addPass(createModuleToFunctionPassAdaptor(PleachLowerEarlyThresholdsPass(Limits.EarlyInlineColdThreshold)));
   MPM.addPass(PleachLeaveOnlyCallsPass());
   MPM.addPass(std::move(Inliner));
@@ -388,5 +418,7 @@ void pleachAfterInlining(CGSCCPassManager &CGPM) {
   CGPM.addPass(createCGSCCToFunctionPassAdaptor(PleachKeepWeightsPass()));
   CGPM.addPass(PleachInlineOnlyCallsPass());
 }
+
+void pleachRaiseEntryCounts(ModulePassManager &MPM) { MPM.addPass(PleachRaiseEntryCountsPass()); }
 
 void pleachEnableProfileSummary(ModulePassManager &MPM) { MPM.addPass(PleachEnableProfileSummaryPass()); }

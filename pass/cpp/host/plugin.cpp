@@ -244,6 +244,8 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
       [Run, UsesProfile](ModulePassManager &MPM, OptimizationLevel Level, ThinOrFullLTOPhase P) {
         if (Level == OptimizationLevel::O0)
           return;
+        if (UsesProfile())
+          pleachRaiseEntryCounts(MPM);
         MPM.addPass(PleachPass(Run, OptimizerEarly, P));
         // After inlining, unlike clang: functions with code for each length are too large to be inlined.
         if (UsesProfile() && pleachHostPasses().SpecialiseLengths)
@@ -269,6 +271,10 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
         if (Name == "pleach-small-callees") {
           pleachInlineSmallCallees(MPM, ThinOrFullLTOPhase::None, Kept);
           pleachEnableProfileSummary(MPM);
+          return true;
+        }
+        if (Name == "pleach-entry-counts") {
+          pleachRaiseEntryCounts(MPM);
           return true;
         }
         return false;
