@@ -404,6 +404,7 @@ double pleach_execution_share(LLVMValueRef F);
 void pleach_set_irreducible_headers(LLVMModuleRef M, LLVMValueRef F, const uint64_t *Counts, size_t Count);
 void pleach_set_short_visits(const LLVMValueRef *Latches, size_t LatchCount, const uint32_t *Permille,
                              size_t PermilleCount, uint32_t Rest);
+void pleach_mark_steady_loop(const LLVMValueRef *Latches, size_t LatchCount);
 size_t pleach_unsampled_blocks(LLVMValueRef F, uint32_t Cutoff, LLVMBasicBlockRef *Found);
 
 // analysis/profile_summary.cpp

@@ -371,6 +371,7 @@ unsafe extern "C" {
         permille_count: usize,
         rest: u32,
     );
+    pub fn pleach_mark_steady_loop(latches: *const LLVMValueRef, latch_count: usize);
     pub fn pleach_unsampled_blocks(function: LLVMValueRef, cutoff: u32, found: *mut LLVMBasicBlockRef) -> usize;
 
     pub fn pleach_set_profile_summary(

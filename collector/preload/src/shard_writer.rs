@@ -1,5 +1,5 @@
 //! The shard of this process. It is opened with the first burst. The recording's first process opens it even without a
-//! burst, and so does a process without the page of the account.
+//! burst, and so does a process without the page of the account, or one that is about to change its user.
 
 use crate::account;
 use crate::counters::{self, LOST, OWN_NS};
@@ -225,6 +225,18 @@ fn write_all(frame: &[u8]) -> bool {
 /// Whether the shard was opened and has mappings.
 pub fn is_begun() -> bool {
     OPENED.load(Relaxed) && MAPPED.load(Relaxed)
+}
+
+/// Opens the shard ahead of its first frame, while it can be opened. Call with signals blocked.
+pub fn open_early() {
+    let before = sys::thread_cpu_ns();
+    if LOCK.acquire(false) {
+        open_shard();
+        LOCK.release();
+    }
+    let cost = sys::thread_cpu_ns().saturating_sub(before);
+    OWN_NS.fetch_add(cost, Relaxed);
+    account::spend_on_start(cost);
 }
 
 /// Opens the shard if needed, and writes the present mappings if they changed.

@@ -58,6 +58,20 @@ fn code_that_changes() {
 }
 
 #[test]
+fn workers_that_give_up_their_rights() {
+    // SAFETY: the call has no arguments.
+    if unsafe { libc::geteuid() } != 0 {
+        return skip("only root can become another user");
+    }
+    for how in ["setuid", "setreuid", "setresuid", "seteuid"] {
+        let run = compare_fixture(OFTEN, "hostile/users", &[how]);
+        // The parent has a tenth of the work.
+        assert!(run.stats.processes >= 2, "{how}: {:?}", run.stats);
+        assert!(run.stats.bursts > 20, "{how}: {:?}", run.stats);
+    }
+}
+
+#[test]
 fn tasks_in_a_hurry() {
     for how in ["vfork", "exec"] {
         compare_both("hostile/tasks", &[how]);

@@ -10,7 +10,7 @@ macro_rules! for_each_interposed {
         $call! {
             _Exit __longjmp_chk __sigaction __sysv_signal _exit _longjmp bsd_signal close close_range closefrom dlclose
             dup2 dup3 epoll_pwait epoll_pwait2 longjmp mmap mmap64 ppoll prctl prlimit prlimit64 pselect pthread_attr_setsigmask_np pthread_create
-            pthread_sigmask ptrace setcontext setrlimit setrlimit64 shmat sigaction sigaltstack sigignore siglongjmp signal
+            pthread_sigmask ptrace setcontext seteuid setresuid setreuid setrlimit setrlimit64 setuid shmat sigaction sigaltstack sigignore siglongjmp signal
             signalfd sigpending sigprocmask sigset sigsuspend sigtimedwait sigwait sigwaitinfo ssignal swapcontext syscall
             sysv_signal thrd_create
         }

@@ -1,4 +1,5 @@
-//! Which loops are peeled although they run long on the average: most of their visits are short.
+//! Which loops are peeled although they run long on the average: most of their visits are short. And which loops run as
+//! often as LLVM peels them in nearly all visits: what is left of them only runs with other input.
 //!
 //! LLVM knows the mean number of iterations only, and peels loops in which it is small. Windows of consecutive paths
 //! show how many visits end after one, two or three iterations (feedback/ALGORITHMS.md, Weights).
@@ -23,6 +24,8 @@ const LLVM_MAX_PEELED: f64 = 7.0;
 const SAVED: f64 = 8.0;
 /// Cycles that each peeled iteration costs any other visit, which the vectorised or unrolled loop would not have taken.
 const PEELED_ITERATION: f64 = 2.0;
+/// Share of the visits of a steady loop that end within the peeled iterations.
+const MIN_STEADY: f64 = 0.875;
 /// Independent observations that an exact count is worth.
 const EXACT: f64 = 1e9;
 
@@ -51,6 +54,17 @@ pub fn mostly_short_loops(cfg: &Cfg, profile: &FunctionProfile) -> Vec<MostlySho
         .into_iter()
         .filter_map(|found| found.mostly_short(cfg, profile))
         .collect()
+}
+
+/// The innermost loops of a function that run as often as LLVM peels them, by their mean number of iterations, in nearly
+/// all visits; each by its latches.
+pub fn steady_loops(cfg: &Cfg, profile: &FunctionProfile) -> Vec<Vec<BlockIndex>> {
+    if profile.windows.is_empty() {
+        return Vec::new();
+    }
+    let mut loops = innermost_loops(cfg);
+    loops.retain(|found| found.is_steady(cfg, profile) == Some(true));
+    loops.into_iter().map(|found| found.latches).collect()
 }
 
 /// An innermost natural loop.
@@ -116,14 +130,38 @@ fn innermost_loops(cfg: &Cfg) -> Vec<InnermostLoop> {
 }
 
 impl InnermostLoop {
-    fn mostly_short(self, cfg: &Cfg, profile: &FunctionProfile) -> Option<MostlyShortLoop> {
+    /// The visits that have iterations, and the mean number of these.
+    fn visits_and_mean(&self, cfg: &Cfg, profile: &FunctionProfile) -> Option<(Visits, f64)> {
         let of_all = self.mean_back_edges(cfg, profile)?;
         if of_all == 0.0 {
             return None;
         }
         let visits = self.visits(profile)?;
         let back_edges = of_all / visits.with_iterations;
-        let mean = if self.tests_first { back_edges } else { back_edges + 1.0 };
+        Some((visits, if self.tests_first { back_edges } else { back_edges + 1.0 }))
+    }
+
+    /// Whether nearly all visits end within the mean number of iterations; `None` where windows of paths are too short to
+    /// tell.
+    fn is_steady(&self, cfg: &Cfg, profile: &FunctionProfile) -> Option<bool> {
+        let (visits, mean) = self.visits_and_mean(cfg, profile)?;
+        let peeled = mean.round() as usize;
+        let longer = match peeled.checked_sub(1).and_then(|last| visits.within.get(last)) {
+            Some(within) => 1.0 - within,
+            // Windows show how many visits have one iteration more than they tell apart. As the mean is the sum of the
+            // shares of visits that have one iteration, two, …, what they do not account for are still more iterations.
+            None if peeled == visits.within.len() + 1 => {
+                let known: f64 = visits.within.iter().map(|within| 1.0 - within).sum();
+                (mean - 1.0 - known).clamp(0.0, 1.0)
+            }
+            None => return None,
+        };
+        // Little is lost where that is wrong, so that the estimate is taken as it is.
+        Some(1.0 - longer >= MIN_STEADY)
+    }
+
+    fn mostly_short(self, cfg: &Cfg, profile: &FunctionProfile) -> Option<MostlyShortLoop> {
+        let (visits, mean) = self.visits_and_mean(cfg, profile)?;
         if mean <= LLVM_MAX_PEELED {
             return None;
         }
@@ -337,12 +375,17 @@ mod tests {
         profile
     }
 
-    fn found(visits: &[(usize, f64)], observations: f64) -> [Option<MostlyShortLoop>; 2] {
-        let visited = (visits.to_vec(), observations);
-        let (first, last) = (
+    /// A loop that tests first, and one that tests last.
+    fn loops() -> (Cfg, Cfg) {
+        (
             pleach_annotate::testing::cfg(&[&[1], &[2, 3], &[1], &[]]),
             pleach_annotate::testing::cfg(&[&[1], &[1, 2], &[]]),
-        );
+        )
+    }
+
+    fn found(visits: &[(usize, f64)], observations: f64) -> [Option<MostlyShortLoop>; 2] {
+        let visited = (visits.to_vec(), observations);
+        let (first, last) = loops();
         let only = |mut found: Vec<MostlyShortLoop>| found.pop().filter(|_| found.is_empty());
         [
             only(mostly_short_loops(&first, &profile(&first, tests_first, &visited))),
@@ -397,6 +440,27 @@ mod tests {
         let cfg = pleach_annotate::testing::cfg(&[&[1], &[2], &[2, 1, 3], &[]]);
         let heads: Vec<u32> = innermost_loops(&cfg).iter().map(|found| found.head.0).collect();
         assert_eq!(heads, [2]);
+    }
+
+    #[test]
+    fn loops_that_nearly_always_run_as_often_as_they_are_peeled() {
+        let steady = |visits: &[(usize, f64)]| {
+            let visited = (visits.to_vec(), 1e3);
+            let (first, last) = loops();
+            let first = steady_loops(&first, &profile(&first, tests_first, &visited));
+            let last = steady_loops(&last, &profile(&last, tests_last, &visited));
+            assert_eq!(first.len(), last.len());
+            !first.is_empty()
+        };
+        for iterations in 2..=4 {
+            assert!(steady(&[(iterations, 100.0)]), "{iterations}");
+        }
+        assert!(!steady(&[(5, 100.0)])); // more than windows tell apart
+        assert!(steady(&[(3, 95.0), (4, 5.0)]));
+        // As often on the average.
+        let geometric: Vec<(usize, f64)> = (1..40).map(|n| (n, 1e3 * 0.75_f64.powi(n as i32))).collect();
+        assert!(!steady(&geometric));
+        assert!(!steady(&[(2, 50.0), (6, 50.0)]));
     }
 
     proptest! {

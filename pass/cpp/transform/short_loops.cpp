@@ -12,6 +12,8 @@
 // Where most visits of a loop are short and its mean number of iterations is not, as many iterations are peeled as pay
 // (feedback/decide/src/trip_counts.rs), and the rest is vectorised or unrolled as without a profile.
 //
+// What is left of a loop that runs equally often in nearly all visits runs only with other input, and is unrolled, too.
+//
 // From few bursts, it is not known how often loops run: they are peeled, unrolled and vectorised as without a profile.
 #include "pleach.h"
 #include "llvm/ADT/STLExtras.h"
@@ -35,11 +37,12 @@
 
 using namespace llvm;
 
-
 static constexpr char DisableRuntimeUnrolling[] = "llvm.loop.unroll.runtime.disable";
 // Metadata of a loop whose visits are mostly short: shares of visits, in thousandths, that end after at most one
 // iteration, two, …, and the mean iterations that the others have left then.
 static constexpr char ShortVisits[] = "pleach.loop.short-visits";
+// Metadata of a loop nearly all of whose visits have as many iterations as LLVM peels.
+static constexpr char Steady[] = "pleach.loop.steady";
 
 // Whether loop metadata already has a vectorisation or interleaving hint.
 static bool hasHint(const Loop &L) {
@@ -234,7 +237,10 @@ bool pleachPeelShortLoops(Function &F, FunctionAnalysisManager &FAM, const Pleac
     if (peelByMean(*L, FAM)) {
       Peeled = true;
       setLoopEstimatedTripCount(L, 0); // unknown
-      addStringMetadataToLoop(L, DisableRuntimeUnrolling);
+      if (findOptionMDForLoop(L, Steady))
+        L->setLoopID(makePostTransformationMetadata(F.getContext(), L->getLoopID(), {Steady}, {}));
+      else
+        addStringMetadataToLoop(L, DisableRuntimeUnrolling);
     } else {
       setLoopEstimatedTripCount(L, elementsOfRegister(*L, TTI, F.getDataLayout()) > *Iterations
                                        ? Limits.AssumedTripCount
@@ -244,6 +250,19 @@ bool pleachPeelShortLoops(Function &F, FunctionAnalysisManager &FAM, const Pleac
   if (Peeled)
     simplifyPeeled(F, FAM);
   return Changed;
+}
+
+// Adds an option to a loop's, by the terminators of its latches.
+static void addOption(ArrayRef<LLVMValueRef> Latches, ArrayRef<Metadata *> Option) {
+  LLVMContext &Context = unwrap<Instruction>(Latches[0])->getContext();
+  SmallVector<Metadata *> Options{nullptr}; // itself
+  if (const MDNode *Old = unwrap<Instruction>(Latches[0])->getMetadata(LLVMContext::MD_loop))
+    append_range(Options, drop_begin(Old->operands()));
+  Options.push_back(MDNode::get(Context, Option));
+  MDNode *ID = MDNode::getDistinct(Context, Options);
+  ID->replaceOperandWith(0, ID);
+  for (LLVMValueRef Latch : Latches)
+    unwrap<Instruction>(Latch)->setMetadata(LLVMContext::MD_loop, ID);
 }
 
 extern "C" {
@@ -262,14 +281,13 @@ void pleach_set_short_visits(const LLVMValueRef *Latches, size_t LatchCount, con
   for (uint32_t Share : ArrayRef(Permille, PermilleCount))
     Visits.push_back(Number(Share));
   Visits.push_back(Number(Rest));
-  SmallVector<Metadata *> Options{nullptr}; // itself
-  if (const MDNode *Old = unwrap<Instruction>(Latches[0])->getMetadata(LLVMContext::MD_loop))
-    append_range(Options, drop_begin(Old->operands()));
-  Options.push_back(MDNode::get(Context, Visits));
-  MDNode *ID = MDNode::getDistinct(Context, Options);
-  ID->replaceOperandWith(0, ID);
-  for (LLVMValueRef Latch : ArrayRef(Latches, LatchCount))
-    unwrap<Instruction>(Latch)->setMetadata(LLVMContext::MD_loop, ID);
+  addOption(ArrayRef(Latches, LatchCount), Visits);
+}
+
+// Marks a loop nearly all of whose visits have as many iterations as LLVM peels.
+void pleach_mark_steady_loop(const LLVMValueRef *Latches, size_t LatchCount) {
+  if (LatchCount)
+    addOption(ArrayRef(Latches, LatchCount), MDString::get(unwrap<Instruction>(Latches[0])->getContext(), Steady));
 }
 
 } // extern "C"

@@ -9,7 +9,7 @@ use crate::optimisation::Optimisation;
 use crate::remarks::{self, Text, plural};
 use crate::settings::Settings;
 use crate::transform::{cold_blocks, placement};
-use crate::use_profile::loops::mark_mostly_short;
+use crate::use_profile::loops::mark_short_loops;
 use crate::use_profile::path_metadata;
 use crate::use_profile::recursion::CallGraph;
 use crate::use_profile::source::Source;
@@ -416,7 +416,7 @@ impl Applier<'_, '_> {
                 outcome.indirect_calls += self.call_targets(function, &profile)?;
                 outcome.memory_operations += self.memory_lengths(function, &profile)?;
                 outcome.divisions += self.divisors(function, &profile)?;
-                mark_mostly_short(function, &profile, &mut self.decisions)?;
+                mark_short_loops(function, &profile, &mut self.decisions)?;
                 for call in unsampled_calls(&function.cfg, &profile, &evidence) {
                     self.inline_only_call(function, call)?;
                 }

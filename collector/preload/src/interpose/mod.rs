@@ -17,6 +17,7 @@ pub mod memory;
 pub mod signals;
 pub mod stacks;
 pub mod thread_creation;
+pub mod users;
 pub mod waits;
 
 /// Looks all functions up before a handler or a child of `vfork` can need them.
@@ -29,6 +30,7 @@ pub fn resolve() {
     signals::resolve();
     stacks::resolve();
     thread_creation::resolve();
+    users::resolve();
     close::resolve();
     waits::resolve();
 }
@@ -56,6 +58,7 @@ pub const FUNCTIONS: [*const (); COUNT] = address! {
     signals::sigset signals::ssignal signals::sysv_signal
     stacks::sigaltstack
     thread_creation::pthread_create thread_creation::thrd_create
+    users::seteuid users::setresuid users::setreuid users::setuid
     waits::epoll_pwait waits::epoll_pwait2 waits::ppoll waits::pselect waits::pthread_attr_setsigmask_np waits::ptrace
     waits::setcontext waits::sigsuspend waits::swapcontext
 };
