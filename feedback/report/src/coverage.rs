@@ -128,6 +128,9 @@ pub struct CoverageReport {
     /// Functions without such blocks but with some that are proved not to have been executed, by descending number of
     /// those.
     pub not_executed: Vec<FunctionRow>,
+    /// Functions all of whose blocks are unknown, by descending number of those.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<FunctionRow>,
 }
 
 impl CoverageReport {
@@ -142,10 +145,12 @@ impl CoverageReport {
             }
         }
         let functions_all = rows.len() as u64;
-        let (mut functions, mut others): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.blocks.executed() > 0);
-        others.retain(|row| row.blocks.not_executed > 0);
+        let (mut functions, others): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.blocks.executed() > 0);
+        let (mut not_executed, mut unknown): (Vec<_>, Vec<_>) =
+            others.into_iter().partition(|row| row.blocks.not_executed > 0);
         functions.sort_by(|a, b| largest_first(Tally::executed, a, b));
-        others.sort_by(|a, b| largest_first(|tally| tally.not_executed, a, b));
+        not_executed.sort_by(|a, b| largest_first(|tally| tally.not_executed, a, b));
+        unknown.sort_by(|a, b| largest_first(|tally| tally.unknown, a, b));
         let number =
             |rows: &[FunctionRow], of: fn(&Tally) -> bool| rows.iter().filter(|r| of(&r.blocks)).count() as u64;
         Self {
@@ -154,11 +159,12 @@ impl CoverageReport {
             functions_all,
             functions_proved: number(&functions, |tally| tally.proved() > 0),
             functions_covered: functions.len() as u64,
-            functions_not_executed: number(&others, Tally::is_never_executed),
+            functions_not_executed: number(&not_executed, Tally::is_never_executed),
             blocks,
             instructions,
             functions,
-            not_executed: others,
+            not_executed,
+            unknown,
         }
     }
 

@@ -30,26 +30,30 @@ impl CoverageReport {
             total("IR instructions", instructions);
         }
         let _ = writeln!(out, "{totals}\n");
-        let _ = writeln!(
+        let _ = write!(
             out,
-            "{} of {} functions executed, {} more only predicted, {} proved not executed\n",
+            "{} of {} functions executed, {} more only predicted, {} proved not executed",
             grouped(self.functions_proved),
             grouped(self.functions_all),
             grouped(self.functions_covered - self.functions_proved),
             grouped(self.functions_not_executed),
         );
+        match self.functions_all - self.functions_covered - self.functions_not_executed {
+            0 => out += "\n\n",
+            unknown => _ = writeln!(out, ", {} unknown\n", grouped(unknown)),
+        }
         self.functions_to_text(top, names, &mut out);
         without_padding(&out)
     }
 
     fn functions_to_text(&self, top: Option<usize>, names: &Names, out: &mut String) {
-        let all = self.functions.len() + self.not_executed.len();
+        let all = self.functions.len() + self.not_executed.len() + self.unknown.len();
         if all == 0 {
             return;
         }
         let shown = all.min(top.unwrap_or(usize::MAX));
         let mut rows = table(&[&["blocks"], &STATES[..], &["function"]].concat(), ..7).fitting(names);
-        let functions = || self.functions.iter().chain(&self.not_executed);
+        let functions = || self.functions.iter().chain(&self.not_executed).chain(&self.unknown);
         let mut of_name: HashMap<&str, usize> = HashMap::new();
         functions().for_each(|row| *of_name.entry(&row.function).or_default() += 1);
         for row in functions().take(shown) {

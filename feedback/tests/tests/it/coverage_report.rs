@@ -129,6 +129,10 @@ fn table() {
     let report = CoverageReport::new(&blank, &|_, _| None);
     assert_eq!((report.blocks.all, report.blocks.unknown), (14, 14));
     assert_eq!((report.functions_not_executed, report.not_executed.len()), (0, 0));
+    assert_eq!((report.functions_all, report.unknown.len()), (5, 5));
+    let text = report.to_text(None, &Names::default());
+    assert!(text.contains("0 proved not executed, 5 unknown\n"), "{text}");
+    assert!(text.contains("scan\n"), "{text}");
 }
 
 #[test]

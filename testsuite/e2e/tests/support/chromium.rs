@@ -32,6 +32,8 @@ impl Chromium {
             window_size: Some((1280, 900)),
             idle_browser_timeout: PATIENCE,
             args: words.map(OsStr::new).to_vec(),
+            // What it leaves there goes with the rest.
+            process_envs: Some([("TMPDIR".to_owned(), data.path().display().to_string())].into()),
             ..LaunchOptions::default()
         };
         let browser = Browser::new(options).expect("chromium starts: testsuite/setup installs it");
