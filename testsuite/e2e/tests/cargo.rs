@@ -32,17 +32,18 @@ impl Package {
         self.dir.path().join(name)
     }
 
-    /// `pleach cargo …` in the package's folder. `PLEACH_OPTIONS=…` may precede the words.
+    /// `pleach cargo …` in the package's folder. `VARIABLE=…` may precede the words.
     fn pleach_cargo(&self, words: &[&str]) -> Output {
-        let options = words.first().and_then(|word| word.strip_prefix("PLEACH_OPTIONS="));
-        let words = &words[usize::from(options.is_some())..];
+        let variable = words.first().and_then(|word| word.split_once('='));
+        let words = &words[usize::from(variable.is_some())..];
         let mut command = Command::new(pleach());
         command
             .current_dir(self.dir.path())
             .arg("cargo")
             .args(words)
             .env("CARGO_NET_OFFLINE", "true")
-            .env("PLEACH_OPTIONS", options.unwrap_or_default());
+            .env("PLEACH_OPTIONS", "")
+            .envs(variable);
         // Those of the cargo that runs this test.
         for variable in ["CARGO", "CARGO_TARGET_DIR", "RUSTC", "RUSTC_WRAPPER", "RUSTFLAGS"] {
             command.env_remove(variable);
@@ -195,6 +196,20 @@ fn tests_are_recorded_into_one_profile() {
     for part in ["words::Generator", "/deps/words-", "/deps/most-"] {
         assert!(shown.contains(part), "{part} in {shown}");
     }
+}
+
+#[test]
+fn settings_that_rename_crates_are_told() {
+    if !fits() {
+        return;
+    }
+    let package = Package::new();
+    let debug = "CARGO_PROFILE_RELEASE_DEBUG=line-tables-only";
+    package.succeeds(&[debug, "record", "-o", "app.pleach", "run", "--", "10000000"]);
+    let warning = "CARGO_PROFILE_RELEASE_DEBUG has another value than when the program was annotated";
+    let told = |words: &[&str]| package.succeeds(words).contains(warning);
+    assert!(told(&["use", "app.pleach", "build"]));
+    assert!(!told(&[debug, "use", "app.pleach", "build"]));
 }
 
 #[test]

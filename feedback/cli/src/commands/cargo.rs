@@ -1,6 +1,7 @@
 //! `pleach cargo`: the three steps for programs that cargo builds.
 
 mod command_line;
+mod settings;
 mod wrapper;
 
 use super::flags::{digest_of_plugin, say_support, shell_safe};
@@ -146,16 +147,22 @@ pub fn run(args: &Args) -> Result<ExitCode> {
                 keeps_symbols: false,
                 ..annotated
             };
+            if let Ok(folder) = target_folder(&line) {
+                settings::warn_of_others(&folder.join("pleach").join(ANNOTATED));
+            }
             run_cargo(&line, &stage, None)
         }
     }
 }
 
+/// The folder of annotated builds.
+const ANNOTATED: &str = "annotated";
+
 /// The stage that annotates.
 fn annotated() -> Result<Stage> {
     let plugin = install::library(install::PLUGIN)?;
     Ok(Stage {
-        folder: "annotated",
+        folder: ANNOTATED,
         digest: digest_of_plugin(&plugin)? ^ digest_of_options(),
         plugin: shell_safe(&plugin)?,
         environment: vec![("PLEACH_ANNOTATE", "1".into())],
@@ -230,6 +237,9 @@ fn run_cargo(line: &CommandLine, stage: &Stage, runner: Option<&Path>) -> Result
     let target = line.target.clone().or(configured).unwrap_or(rustc.host);
     let folder = target_folder(line)?.join("pleach").join(stage.folder);
     let wrapper = stage.prepare(&folder)?;
+    if stage.folder == ANNOTATED {
+        settings::write(&folder)?;
+    }
     let mut cargo = Command::new(cargo_program());
     cargo
         .args(&line.toolchain)
