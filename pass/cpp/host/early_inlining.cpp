@@ -258,22 +258,22 @@ static void raiseEntryCount(Function &F, uint64_t Calls) {
     F.setEntryCount(Calls);
 }
 
-// Callers before callees, since the count of a call is in proportion to its function's entries. Functions that call each
-// other in a circle are raised by calls from outside first, then by each other's, once.
+// Callers before callees, since the count of a call is in proportion to its function's entries. Functions of a strongly
+// connected component of the call graph are raised by calls from outside first, then once by each other's.
 static void raiseEntryCounts(Module &M, FunctionAnalysisManager &FAM) {
   CallGraph Graph(M);
-  SmallVector<SmallVector<Function *, 1>, 0> Circles;
-  for (auto Circle = scc_begin(&Graph); !Circle.isAtEnd(); ++Circle) {
-    Circles.emplace_back();
-    for (CallGraphNode *Node : *Circle)
+  SmallVector<SmallVector<Function *, 1>, 0> Components;
+  for (auto Component = scc_begin(&Graph); !Component.isAtEnd(); ++Component) {
+    Components.emplace_back();
+    for (CallGraphNode *Node : *Component)
       if (Function *F = Node->getFunction(); F && !F->isDeclaration())
-        Circles.back().push_back(F);
+        Components.back().push_back(F);
   }
   DenseMap<Function *, uint64_t> Calls;
-  for (ArrayRef<Function *> Circle : reverse(Circles)) {
-    for (Function *F : Circle)
+  for (ArrayRef<Function *> Component : reverse(Components)) {
+    for (Function *F : Component)
       raiseEntryCount(*F, Calls.lookup(F));
-    for (Function *F : Circle) {
+    for (Function *F : Component) {
       if (!isSampled(*F) || !callsAny(*F))
         continue;
       BlockFrequencyInfo &Frequencies = FAM.getResult<BlockFrequencyAnalysis>(*F);
@@ -282,8 +282,8 @@ static void raiseEntryCounts(Module &M, FunctionAnalysisManager &FAM) {
           if (Function *Callee = calledHere(I); Callee && Callee != F)
             Calls[Callee] += Frequencies.getBlockProfileCount(&B).value_or(0);
     }
-    if (Circle.size() > 1)
-      for (Function *F : Circle)
+    if (Component.size() > 1)
+      for (Function *F : Component)
         raiseEntryCount(*F, Calls.lookup(F));
   }
 }
