@@ -8,7 +8,7 @@ use std::path::Path;
 /// The file of the settings, in the folder of annotated builds.
 const FILE: &str = "pleach-settings";
 
-/// A variable a line, in order.
+/// The settings of this process's environment: a variable a line, in order.
 fn present() -> String {
     let variables = std::env::vars_os().filter_map(|(name, value)| {
         let name = name.into_string().ok()?;
@@ -41,7 +41,7 @@ pub fn warn_of_others(annotated: &Path) {
         let names: Vec<&str> = names.into_iter().collect();
         eprintln!(
             "pleach: {} {} another value than when the program was annotated: cargo gives crates other names by it, and \
-             most of the profile will not fit",
+             most of the profile will not fit; set the same for `annotate`, `record` and `use`",
             names.join(", "),
             if names.len() == 1 { "has" } else { "have" }
         );
