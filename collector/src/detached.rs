@@ -15,6 +15,7 @@ use crate::engines::preload::account::RunAccount;
 use crate::engines::preload::shard_reader::ShardReader;
 use crate::engines::preload::{calibrate, find_libraries, settings};
 use crate::engines::run_loop::{Recording, Runs};
+use crate::engines::running::has_ended;
 use crate::engines::session::Collected;
 use crate::stats::{Stats, Unsampled};
 use crate::vector::Engine;
@@ -124,6 +125,20 @@ pub fn collect(folder: &Path) -> Result<Recording, RecordError> {
     Ok(Collection::open(folder, false)?.recording)
 }
 
+/// Reads what a recorder that was killed has left in a folder: samples, and what breakpoints were hit.
+///
+/// # Errors
+/// The folder is none of a recording, or cannot be read.
+pub fn recover(folder: &Path) -> Result<Recording, RecordError> {
+    let mut recording = collect(folder)?;
+    if let Some(plans) = plans_of(folder).filter(|plans| plans.exists()) {
+        let remarks = crate::coverage::add_left(&plans, &mut recording.vectors)
+            .map_err(io(format!("cannot read {}", plans.display())))?;
+        recording.remarks.extend(remarks);
+    }
+    Ok(recording)
+}
+
 /// What was sampled so far and was not taken.
 #[derive(Debug)]
 pub struct Collection {
@@ -193,19 +208,20 @@ impl Collection {
 /// # Errors
 /// The folder cannot be deleted.
 pub fn delete(folder: &Path) -> std::io::Result<()> {
-    let plans = fs::read_link(folder.join(OsStr::from_bytes(coverage::FOLDER.to_bytes())));
-    let is_ours = |plans: &Path| {
-        plans.parent() == folder.parent()
-            && plans
-                .file_name()
-                .is_some_and(|name| name.as_bytes().starts_with(PREFIX.as_bytes()))
-    };
-    if let Ok(plans) = plans
-        && is_ours(&plans)
-    {
+    if let Some(plans) = plans_of(folder) {
         fs::remove_dir_all(plans)?;
     }
     fs::remove_dir_all(folder)
+}
+
+/// The folder of the breakpoints' plans of a recording, if a recorder made it, beside the recording's own.
+fn plans_of(folder: &Path) -> Option<PathBuf> {
+    let plans = fs::read_link(folder.join(OsStr::from_bytes(coverage::FOLDER.to_bytes()))).ok()?;
+    let is_ours = plans.parent() == folder.parent()
+        && plans
+            .file_name()
+            .is_some_and(|name| name.as_bytes().starts_with(PREFIX.as_bytes()));
+    is_ours.then_some(plans)
 }
 
 /// This user's recordings among temporary files whose recorders were killed, oldest first.
@@ -245,7 +261,7 @@ fn own_folders(temporary: &Path) -> impl Iterator<Item = (SystemTime, PathBuf)> 
 
 /// Whether a recorder was there and is no more.
 fn is_dead(recorder: u32) -> bool {
-    recorder != 0 && !Path::new("/proc").join(recorder.to_string()).exists()
+    recorder != 0 && has_ended(recorder)
 }
 
 #[cfg(test)]

@@ -115,21 +115,45 @@ impl Coverage {
             );
         }
         for (_, plan) in plans {
-            match &plan.outcome {
-                Outcome::Nothing => {}
-                Outcome::Refused(reason) => {
-                    remarks.push(format!("{}: no breakpoints: {reason}", plan.path.display()));
-                }
-                Outcome::Ready { .. } => {
-                    let module = module_of(set, &plan);
-                    if let Some(coverage) = states::of_plan(&plan, module, unseen, end) {
-                        remarks.extend(remark(&plan, &coverage));
-                        set.coverage.push(coverage);
-                    }
-                }
-            }
+            remarks.extend(add_module(set, &plan, unseen, end));
         }
         Finished { remarks, unannotated }
+    }
+}
+
+/// Adds what processes noted in the plans that another recorder has left in a folder. What was not hit is unknown.
+/// Returns notes for the user.
+///
+/// # Errors
+/// The folder cannot be read.
+pub(crate) fn add_left(folder: &Path, set: &mut VectorSet) -> Result<Vec<String>> {
+    // Nobody knows which processes had which modules, and for how long.
+    let unseen = Unseen {
+        modules: true,
+        ..Unseen::default()
+    };
+    let mut remarks = Vec::new();
+    for plan in ModulePlan::left_in(folder)? {
+        if let Some(plan) = plan.plan() {
+            plan.note_failure(Failure::Running);
+        }
+        remarks.extend(add_module(set, &plan, unseen, 0));
+    }
+    Ok(remarks)
+}
+
+/// Adds the coverage of a module, if processes had it. Returns a note for the user.
+fn add_module(set: &mut VectorSet, plan: &ModulePlan, unseen: Unseen, end: u64) -> Option<String> {
+    match &plan.outcome {
+        Outcome::Nothing => None,
+        Outcome::Refused(reason) => Some(format!("{}: no breakpoints: {reason}", plan.path.display())),
+        Outcome::Ready { .. } => {
+            let module = module_of(set, plan);
+            let coverage = states::of_plan(plan, module, unseen, end)?;
+            let remark = remark(plan, &coverage);
+            set.coverage.push(coverage);
+            remark
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code, reason = "a plan is mapped")]
 
-use memmap2::MmapMut;
+use memmap2::{MmapMut, MmapOptions};
 use pleach_annotate::binary::Binary;
 use pleach_annotate::breakpoint_sites::{BreakpointSites, Refused};
 use pleach_annotate::map::{AddressMap, MapError};
@@ -10,10 +10,15 @@ use pleach_wire::coverage::{
     BREAKPOINT, IMAGE_EXTENSION, NewPage, PAGE, Plan, Site, changed_ns, key, new_plan, page_hash,
 };
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::io::{Result, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+
+/// Extension of the file, beside a plan, with the module's path, for [`ModulePlan::left_in`].
+const PATH_EXTENSION: &str = "path";
 
 /// The plan of a module.
 #[derive(Debug)]
@@ -101,8 +106,50 @@ impl ModulePlan {
             let shared = OpenOptions::new().read(true).write(true).open(&target)?;
             // SAFETY: the file is ours and does not shrink; processes change only its atomics.
             *file = unsafe { MmapMut::map_mut(&shared)? };
+            std::fs::write(target.with_extension(PATH_EXTENSION), path.as_os_str().as_bytes())?;
         }
         Ok(plan)
+    }
+
+    /// The plans in a folder that another recorder has left, with what processes noted. A module that has changed since
+    /// is refused.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn left_in(folder: &Path) -> Result<Vec<Self>> {
+        let mut plans = Vec::new();
+        for entry in std::fs::read_dir(folder)? {
+            let file = entry?.path();
+            if file.extension().is_some_and(|extension| extension == PATH_EXTENSION) {
+                let path = PathBuf::from(OsStr::from_bytes(&std::fs::read(&file)?));
+                plans.push(Self::left(&path, &file.with_extension("")).unwrap_or_else(|| {
+                    let reason = "the file has changed since: what its breakpoints showed is lost".to_owned();
+                    Self::refused(&path, reason)
+                }));
+            }
+        }
+        plans.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(plans)
+    }
+
+    /// The plan of a module, from the file that processes shared; `None` if the module is no longer the same.
+    fn left(path: &Path, shared: &Path) -> Option<Self> {
+        let (mut plan, bytes, _) = examine(path, path.metadata().ok()?.ino());
+        let Outcome::Ready { file, .. } = &mut plan.outcome else {
+            return None;
+        };
+        let shared = std::fs::File::open(shared).ok()?;
+        if shared.metadata().ok()?.len() != bytes.len() as u64 {
+            return None;
+        }
+        let mut new = MmapMut::map_anon(bytes.len()).ok()?;
+        new.copy_from_slice(&bytes);
+        // SAFETY: aligned to pages, and alive until the end of this function.
+        let new = unsafe { Plan::from_mapping(new.as_mut_ptr(), new.len()) }?;
+        // A private mapping: processes that still run do not see what is changed here.
+        // SAFETY: no recorder is left that could shorten the file; processes change only its atomics.
+        *file = unsafe { MmapOptions::new().map_copy(&shared) }.ok()?;
+        plan.plan()?.is_of_same_module(&new).then_some(plan)
     }
 }
 

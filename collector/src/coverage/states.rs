@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(at_most(0, 1, 100, 100), Some(4));
         assert_eq!(at_most(1, 2, 50, 100), Some(11));
         assert_eq!(at_most(0, 1, 0, 100), None);
-        // It had removed_unhit, and was not hit.
+        // It was removed without a hit at first.
         assert_eq!(at_most(0, 0, 50, 100), Some(6));
         let most = |site: usize| [Some(7), None][site];
         let ends = |states: [SegmentState; 3], completed| upper_ends(&branch(), &states, completed, most);

@@ -12,5 +12,5 @@ pub(crate) mod options;
 pub mod preload;
 pub mod ptrace;
 pub(crate) mod run_loop;
-mod running;
+pub(crate) mod running;
 pub(crate) mod session;

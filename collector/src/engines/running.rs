@@ -44,7 +44,7 @@ pub(super) fn find(process: u32) -> Result<FoundProcess, RecordError> {
 }
 
 /// Whether a process has ended, though its parent may not have waited for it.
-pub(super) fn has_ended(process: u32) -> bool {
+pub(crate) fn has_ended(process: u32) -> bool {
     let stat = Process::new(process as i32).and_then(|files| files.stat());
     stat.map_or(true, |stat| matches!(stat.state, 'Z' | 'X'))
 }

@@ -453,7 +453,7 @@ impl Plan {
     /// Hits of a site while it was armed again. `None`: it is armed for the first time.
     pub fn hits_while_rearmed(&self, site: usize) -> Option<u32> {
         let hits = self.hits().get(site)?.load(Relaxed);
-        // The first hit removed it, if it had not removed_unhit before.
+        // The first hit removed it, unless it had been removed without a hit.
         if self.was_removed_unhit(site) {
             Some(hits)
         } else {
@@ -461,8 +461,8 @@ impl Plan {
         }
     }
 
-    /// Whether a site should be armed again: it was hit or has removed_unhit, is not armed, and neither rare nor frequent for
-    /// certain.
+    /// Whether a site should be armed again: its breakpoint was removed, with a hit or without, and it is neither rare nor
+    /// frequent for certain.
     pub fn is_undecided(&self, site: usize) -> bool {
         let Some(again) = self.hits_while_rearmed(site) else {
             return false;
@@ -476,6 +476,15 @@ impl Plan {
             return again == 0;
         }
         poisson_lower(again) < rare && rare < poisson_upper(again)
+    }
+
+    /// Whether a plan is of the same contents of a file.
+    pub fn is_of_same_module(&self, other: &Self) -> bool {
+        let changed = |plan: &Self| plan.head().changed_ns.load(Relaxed);
+        changed(self) == changed(other)
+            && self.pages() == other.pages()
+            && self.sites() == other.sites()
+            && self.functions() == other.functions()
     }
 
     /// Whether a site was hit in any process.

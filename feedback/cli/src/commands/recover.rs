@@ -10,7 +10,8 @@ use std::process::ExitCode;
 /// Make profiles of recordings whose `pleach record` was killed, and delete their temporary files.
 ///
 /// They are found in the directory of temporary files (TMPDIR, else /tmp). Each becomes `recovered-1.pleach` and so on
-/// in the current directory, the oldest first. Results of breakpoints are lost.
+/// in the current directory, the oldest first. Blocks that no breakpoint and no sample shows are unknown, not "never
+/// executed".
 ///
 ///   pleach recover
 #[derive(clap::Args)]
@@ -53,8 +54,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 
 fn recover(args: &Args, folder: &Path) -> Result<()> {
     if !args.discard {
-        let recording = detached::collect(folder)?;
-        if recording.stats.bursts > 0 {
+        let recording = detached::recover(folder)?;
+        if recording.stats.bursts > 0 || !recording.vectors.coverage.is_empty() {
             let target = Target {
                 output: &unused(&args.output)?,
                 stats: None,
