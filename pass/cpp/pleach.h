@@ -358,7 +358,6 @@ size_t pleach_plugin_info_size();
 void pleach_read_options(PleachOptions *Out);
 bool pleach_set_host_option(const char *Name, size_t NameSize, const char *Value, size_t ValueSize);
 void pleach_import_callees_of_cold_calls();
-void pleach_optimise_cold_blocks_for_size(bool On);
 
 // host/diagnostics.cpp
 void pleach_diagnose(LLVMModuleRef M, const char *Text, size_t Size, bool IsFatal);

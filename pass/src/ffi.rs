@@ -328,7 +328,6 @@ unsafe extern "C" {
     fn pleach_read_options(out: *mut RawOptions);
     fn pleach_import_callees_of_cold_calls();
     fn pleach_set_host_option(name: *const c_char, name_size: usize, value: *const c_char, value_size: usize) -> bool;
-    fn pleach_optimise_cold_blocks_for_size(on: bool);
 
     fn pleach_diagnose(module: LLVMModuleRef, text: *const c_char, size: usize, is_fatal: bool);
     pub fn pleach_remarks_enabled(module: LLVMModuleRef) -> bool;
@@ -479,10 +478,11 @@ pub fn follow_no_variables() {
     ONCE.call_once(|| _ = set_host_option("experimental-debug-variable-locations", "0"));
 }
 
-/// Turns LLVM's optimisation of cold blocks for size on or off for the whole process, unless the user has set it.
-pub fn optimise_cold_blocks_for_size(on: bool) {
-    // SAFETY: it has no other arguments.
-    unsafe { pleach_optimise_cold_blocks_for_size(on) }
+/// Turns LLVM's optimisation of cold blocks for size off for the whole process, unless the user has turned it on.
+pub fn compile_cold_blocks_for_speed() {
+    // Threads of linkers and of rustc come here at once.
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| _ = set_host_option("pgso", "0"));
 }
 
 /// Facts about a module's target.

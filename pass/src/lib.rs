@@ -153,7 +153,7 @@ fn run(module: &Module<'_>, context: *mut ffi::RunContext, stage: Stage, phase: 
     if phase.is_pre_link() && (settings.second_profile.is_some() || settings.annotate_late) {
         return Err(PassError::SecondWithLto);
     }
-    cold_blocks::at_stage(module, stage, phase);
+    cold_blocks::at_stage(module, phase);
     let mut changed = false;
     if is_at_anchor(settings.anchor, stage, phase) && settings.has_work_at_anchor() {
         run_at_anchor(module, context, &settings)?;

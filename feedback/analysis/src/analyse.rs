@@ -21,7 +21,7 @@ use pleach_collector::vector::{Burst, Compressed, Engine, Process, VectorSet};
 use pleach_profile::summary::{HOT_CUTOFF, ProfileSummary};
 use pleach_profile::{
     Anchor, CallCrossingPath, CallTargets, EstimatedPath, FunctionProfile, PathWindow, Profile, Provenance,
-    RecordedModule, ValueCounts,
+    RecordedModule, ValueCounts, ValueSite,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -141,7 +141,7 @@ impl<'p> Analyser<'p> {
             vectors,
             anchor,
             replay,
-            observers: ((counts, partial_paths), (predictor, seeding)),
+            observers: ((counts, partial_paths), (mut predictor, seeding)),
         } = self;
         let report = replay.report();
         let observations = counts.finish(report);
@@ -169,6 +169,7 @@ impl<'p> Analyser<'p> {
             ..provenance
         };
         add_call_targets(program, &observations, &mut functions);
+        add_length_predictions(&mut predictor, &mut functions);
         add_values(program, &observations, &mut functions);
         let mut evidence = partial_paths.finish(report);
         evidence.cap_clusters(provenance.bursts);
@@ -323,6 +324,25 @@ fn all_functions(program: &Program) -> Functions {
         .flat_map(|(_, map): (_, &AddressMap)| &map.functions)
         .map(|f| ((f.cfg.id, f.hash), empty(&f.cfg)))
         .collect()
+}
+
+fn add_length_predictions(predictor: &mut Predictor<'_>, functions: &mut Functions) {
+    for (key, calls) in predictor.lengths() {
+        let Some(accumulator) = functions.get_mut(&key) else {
+            continue;
+        };
+        for (call, (bursts, [mispredicted, predicted])) in calls {
+            let mut prediction = ValueCounts {
+                site: ValueSite::LengthPrediction(call),
+                bursts,
+                values: vec![(0, (mispredicted * SCALE) as u64), (1, (predicted * SCALE) as u64)],
+                others: 0,
+            };
+            prediction.values.retain(|&(_, count)| count > 0);
+            prediction.keep_most_frequent();
+            accumulator.profile.values.push(prediction);
+        }
+    }
 }
 
 fn add_values(program: &Program, observations: &RecordingCounts, functions: &mut Functions) {

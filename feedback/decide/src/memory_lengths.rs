@@ -1,36 +1,53 @@
 //! For which lengths a memory operation gets code of its own.
 //!
-//! LLVM's pass (`PGOMemOPSizeOpt`) compares the length with each that has two fifths of the executions or more, and
-//! copies or compares that many bytes by a few instructions, without a call. Where the length is another, the comparison
-//! is wasted.
+//! LLVM's pass (`PGOMemOPSizeOpt`) compares the length with each of these, and copies or compares that many bytes by a
+//! few instructions, without a call. Where the length is another, the comparison is wasted, and the branch may be
+//! mispredicted.
 
-use crate::support::wilson_low;
+use crate::support::wilson_interval;
 use pleach_profile::ValueCounts;
 
-/// Minimum share of a length among the executions that reach its comparison, as in LLVM.
-const MIN_SHARE: f64 = 0.4;
+/// Cycles that code for one length saves: a call of the C library's routine for a few bytes takes some fifteen
+/// instructions, two a cycle.
+const SAVED: f64 = 7.0;
+/// Cycles of the comparison.
+const COMPARISON: f64 = 1.0;
+/// Cycles of a mispredicted branch.
+const MISPREDICTION: f64 = 16.0;
 
-/// Share at which a comparison surely pays. A call of the C library's routine for a few bytes takes some fifteen
-/// instructions, the code for one length three, and a comparison two, which the other lengths execute in vain: a sixth
-/// would do. The rest is for comparisons that are mispredicted.
-const MIN_SHARE_AT_LOWER_END: f64 = 0.3;
-
-/// The lengths, with their counts, most frequent first, whose shares are large enough, and pay at the lower bound of
-/// their intervals. All executions of the operation in a burst may have the same cause, so that bursts are what is
-/// counted as evidence.
-pub fn certain_lengths(operation: &ValueCounts) -> &[(u64, u64)] {
+/// The lengths, with their counts, most frequent first, whose comparisons pay at the unfavourable ends of the intervals
+/// of their shares and of the share of `prediction` that is mispredicted ([`ValueSite::LengthPrediction`]). Where
+/// nothing is known about that, each execution with another length is. All executions of the operation in a burst may
+/// have the same cause, so that bursts are what is counted as evidence.
+///
+/// [`ValueSite::LengthPrediction`]: pleach_profile::ValueSite::LengthPrediction
+pub fn certain_lengths<'a>(operation: &'a ValueCounts, prediction: Option<&ValueCounts>) -> &'a [(u64, u64)] {
     let mut rest = operation.total() as f64;
     let mut certain = 0;
+    let mut mispredicted = prediction.map_or(1.0, most_mispredicted);
     for &(_, count) in &operation.values {
         let count = count as f64;
         let share = if rest > 0.0 { count / rest } else { 0.0 };
-        if share < MIN_SHARE || wilson_low(share, operation.bursts as f64) < MIN_SHARE_AT_LOWER_END {
+        let share = wilson_interval(share, operation.bursts as f64).0;
+        if share * SAVED <= COMPARISON + mispredicted.min(1.0 - share) * MISPREDICTION {
             break;
         }
         rest -= count;
         certain += 1;
+        // Of the further ones, nothing is known.
+        mispredicted = 1.0;
     }
     operation.values.get(..certain).unwrap_or_default()
+}
+
+/// The share of mispredicted executions, at the upper end of its interval.
+fn most_mispredicted(prediction: &ValueCounts) -> f64 {
+    let wrong = prediction.values.iter().find(|(value, _)| *value == 0);
+    let (wrong, total) = (wrong.map_or(0, |&(_, count)| count), prediction.total());
+    if total == 0 {
+        return 1.0;
+    }
+    wilson_interval(wrong as f64 / total as f64, prediction.bursts as f64).1
 }
 
 #[cfg(test)]
@@ -47,26 +64,42 @@ mod tests {
         }
     }
 
+    /// Executions whose comparison was predicted, and others.
+    fn prediction(bursts: u64, predicted: u64, mispredicted: u64) -> ValueCounts {
+        ValueCounts {
+            site: ValueSite::LengthPrediction(0),
+            bursts,
+            values: vec![(1, predicted), (0, mispredicted)],
+            others: 0,
+        }
+    }
+
     #[test]
-    fn one_burst_decides_nothing() {
-        assert!(certain_lengths(&operation(1, &[(8, 5000)], 0)).is_empty());
-        assert_eq!(certain_lengths(&operation(2, &[(8, 5000)], 0)), [(8, 5000)]);
-        assert_eq!(certain_lengths(&operation(0, &[], 0)), []);
+    fn few_bursts_decide_nothing() {
+        assert!(certain_lengths(&operation(7, &[(8, 5000)], 0), None).is_empty());
+        assert_eq!(certain_lengths(&operation(8, &[(8, 5000)], 0), None), [(8, 5000)]);
+        assert_eq!(certain_lengths(&operation(0, &[], 0), None), []);
         assert_eq!(operation(2, &[(8, 5000)], 0).total_with_one_more_burst(), 7500);
     }
 
     #[test]
     fn shares_count_among_what_remains() {
-        let lengths = [(1, 700), (4, 200), (7, 30)];
-        assert_eq!(certain_lengths(&operation(100, &lengths, 50)), &lengths[..2]);
-        assert_eq!(certain_lengths(&operation(100, &lengths, 900)), []);
-        assert_eq!(certain_lengths(&operation(4, &lengths, 50)), &lengths[..2]);
-        assert_eq!(certain_lengths(&operation(3, &[(1, 400), (2, 300)], 250)), []);
-        assert_eq!(
-            certain_lengths(&operation(233, &[(1, 415), (3, 287)], 298)),
-            &[(1, 415), (3, 287)]
-        );
-        // However often it was seen.
-        assert_eq!(certain_lengths(&operation(100_000, &[(1, 399)], 601)), []);
+        let lengths = [(1, 900), (4, 90), (7, 3)];
+        assert_eq!(certain_lengths(&operation(1000, &lengths, 7), None), &lengths[..2]);
+        assert_eq!(certain_lengths(&operation(100, &lengths, 17), None), &lengths[..1]);
+        assert_eq!(certain_lengths(&operation(1000, &lengths, 900), None), []);
+    }
+
+    #[test]
+    fn lengths_of_which_none_dominates_must_be_predicted() {
+        let measured = [(3, 48), (2, 47), (4, 5)];
+        let operation = operation(200, &measured, 0);
+        let certain = |predicted, mispredicted| {
+            certain_lengths(&operation, Some(&prediction(200, predicted, mispredicted))).len()
+        };
+        assert_eq!(certain_lengths(&operation, None), []);
+        assert_eq!([certain(60, 40), certain(90, 10), certain(99, 1)], [0, 0, 1]);
+        let few = prediction(3, 100, 0);
+        assert_eq!(certain_lengths(&operation, Some(&few)), []);
     }
 }

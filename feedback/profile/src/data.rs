@@ -265,27 +265,34 @@ pub enum ValueSite {
     /// The length, in bytes, of a call of `memcpy`, `memmove`, `memset`, `memcmp` or `bcmp`, at this position of the
     /// function's list of calls.
     Length(u32),
+    /// Whether a model of a processor's predictor tells if the length of this call is its most frequent one: 1 if it does,
+    /// 0 if not.
+    LengthPrediction(u32),
     /// What the integer divisions of a block divide by.
     Divisor(BlockIndex),
 }
 
 impl ValueSite {
+    /// The number of call 0's prediction.
+    const FIRST_PREDICTION: u32 = 1 << 30;
     /// The number of block 0's divisions.
     const FIRST_DIVISOR: u32 = 1 << 31;
 
-    /// As files have it: the position of the call, or 2^31 and the block.
+    /// As files have it: the position of the call, 2^30 and the position of the call, or 2^31 and the block.
     pub fn number(self) -> u32 {
         match self {
-            Self::Length(call) => call & (Self::FIRST_DIVISOR - 1),
+            Self::Length(call) => call & (Self::FIRST_PREDICTION - 1),
+            Self::LengthPrediction(call) => call & (Self::FIRST_PREDICTION - 1) | Self::FIRST_PREDICTION,
             Self::Divisor(block) => block.0 | Self::FIRST_DIVISOR,
         }
     }
 
     /// The site with a number.
     pub fn from_number(number: u32) -> Self {
-        match number.checked_sub(Self::FIRST_DIVISOR) {
-            Some(block) => Self::Divisor(BlockIndex(block)),
-            None => Self::Length(number),
+        match number {
+            Self::FIRST_DIVISOR.. => Self::Divisor(BlockIndex(number - Self::FIRST_DIVISOR)),
+            Self::FIRST_PREDICTION.. => Self::LengthPrediction(number - Self::FIRST_PREDICTION),
+            _ => Self::Length(number),
         }
     }
 }

@@ -33,7 +33,7 @@ impl FunctionProfile {
             (
                 "an operand is not in the graph",
                 self.values.iter().all(|operand| match operand.site {
-                    ValueSite::Length(call) => (call as usize) < cfg.calls.len(),
+                    ValueSite::Length(call) | ValueSite::LengthPrediction(call) => (call as usize) < cfg.calls.len(),
                     ValueSite::Divisor(block) => is_block(&block),
                 }),
             ),

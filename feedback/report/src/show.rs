@@ -336,10 +336,11 @@ fn totals(profile: &Profile) -> Totals {
         totals.executed_edges += positive(&function.edges);
         totals.indirect_calls += function.call_targets.len() as u64;
         for operand in &function.values {
-            *match operand.site {
-                ValueSite::Length(_) => &mut totals.memory_operations,
-                ValueSite::Divisor(_) => &mut totals.divisions,
-            } += 1;
+            match operand.site {
+                ValueSite::Length(_) => totals.memory_operations += 1,
+                ValueSite::LengthPrediction(_) => {}
+                ValueSite::Divisor(_) => totals.divisions += 1,
+            }
         }
     }
     totals

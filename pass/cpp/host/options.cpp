@@ -157,11 +157,4 @@ void pleach_import_callees_of_cold_calls() {
     Multiplier->setValue(Share);
 }
 
-void pleach_optimise_cold_blocks_for_size(bool On) {
-  auto &Options = cl::getRegisteredOptions();
-  auto Found = Options.find("pgso");
-  if (Found != Options.end() && Found->second->getNumOccurrences() == 0)
-    static_cast<cl::opt<bool> *>(Found->second)->setValue(On);
-}
-
 } // extern "C"

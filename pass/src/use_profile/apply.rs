@@ -129,7 +129,7 @@ pub fn run(
     }
     let evidence = source.evidence()?;
     set_summary(module, context, source.summary(), &evidence, settings.anchor);
-    if settings.anchor == Anchor::Early && !support.size() {
+    if !support.size() {
         cold_blocks::compile_for_speed(module);
     }
     if !support.trip_counts() {
@@ -643,7 +643,9 @@ impl Applier<'_, '_> {
             let ValueSite::Length(call) = operation.site else {
                 continue;
             };
-            let lengths = certain_lengths(operation);
+            let prediction = ValueSite::LengthPrediction(call);
+            let prediction = profile.values.iter().find(|value| value.site == prediction);
+            let lengths = certain_lengths(operation, prediction);
             let index = call as usize;
             let callee = function.cfg.calls.get(index).map(|call| call.callee);
             let is_routine = match callee {

@@ -248,7 +248,7 @@ fn event(input: &mut Input) -> EventProfile {
 fn values(input: &mut Input) -> Vec<ValueCounts> {
     let count = input.u8() % 3;
     let operand = |call| ValueCounts {
-        site: ValueSite::from_number(u32::from(call) | u32::from(input.u8() & 1) << 31),
+        site: ValueSite::from_number(u32::from(call) | u32::from(input.u8() % 3) << 30),
         bursts: input.number(),
         values: (0..input.u8() % 3).map(|_| (input.number(), input.number())).collect(),
         others: input.number(),

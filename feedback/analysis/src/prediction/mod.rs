@@ -14,6 +14,7 @@
 //! branches, are independent: [`BranchPrediction::low`] is the lower bound of the interval over bursts.
 
 mod decision;
+mod lengths;
 mod selects;
 mod tage;
 
@@ -23,10 +24,11 @@ use crate::program::Program;
 use crate::replay::{Observer, Replay, ReplayUnit, Run};
 use crate::time_bias::Weights;
 use decision::{Decision, Decisions};
+use lengths::LengthPredictions;
 use pleach_annotate::id::{BlockIndex, CfgHash, FunctionId};
 use pleach_annotate::map::InlineInstanceIndex;
 use pleach_collector::vector::{Branch, ModuleId, Prediction, VectorSet};
-use pleach_profile::BranchPrediction;
+use pleach_profile::{BranchPrediction, ValueSite};
 use rustc_hash::{FxHashMap, FxHasher};
 use selects::{BranchKey, Groups, Place, Reached};
 use std::collections::BTreeMap;
@@ -198,6 +200,7 @@ pub struct Predictor<'p> {
     /// The latest decision, the burst that it was made in, and whether it was predicted.
     latest: Option<(usize, Decision, bool)>,
     tallies: FxHashMap<BranchKey, (Tally, Directions)>,
+    lengths: LengthPredictions,
 }
 
 impl Observer for Predictor<'_> {
@@ -216,6 +219,23 @@ impl Observer for Predictor<'_> {
             (_, Position::Branch(branch)) => branch,
             (_, Position::Lead | Position::Interrupted) => 0,
         };
+        if let Event::Value {
+            module,
+            instance,
+            site: ValueSite::Length(call),
+            value,
+        } = event
+        {
+            let history = (&self.chain.history, position);
+            self.lengths.add(
+                (module, instance, call),
+                (run.number, weight),
+                value,
+                &mut self.tage,
+                history,
+            );
+            return;
+        }
         let Event::Block {
             module,
             frame,
@@ -276,6 +296,7 @@ impl<'p> Predictor<'p> {
             chain: Chain::default(),
             latest: None,
             tallies: FxHashMap::default(),
+            lengths: LengthPredictions::default(),
         }
     }
 
@@ -292,6 +313,25 @@ impl<'p> Predictor<'p> {
         let predicted = told.unwrap_or(predicted);
         self.latest = Some((run.number, decision, predicted));
         predicted
+    }
+
+    /// Whether the most frequent lengths of memory operations are predicted, by function and call: bursts, and weighted
+    /// executions, mispredicted and predicted.
+    pub fn lengths(&mut self) -> BTreeMap<(FunctionId, CfgHash), BTreeMap<u32, (u64, [f64; 2])>> {
+        let mut sums: BTreeMap<_, BTreeMap<u32, (u64, [f64; 2])>> = BTreeMap::new();
+        for ((module, instance, call), comparison) in std::mem::take(&mut self.lengths).into_operations() {
+            let Some(map) = self.program.map(module) else { continue };
+            let function = map.function_of(instance);
+            let calls = sums.entry((function.cfg.id, function.hash)).or_default();
+            let (bursts, weights) = calls.entry(call).or_default();
+            // A burst may show several instances.
+            *bursts = comparison.bursts.max(*bursts);
+            weights
+                .iter_mut()
+                .zip(comparison.weights)
+                .for_each(|(sum, weight)| *sum += weight);
+        }
+        sums
     }
 
     /// Predictions of all branches.

@@ -176,6 +176,7 @@ impl CallMatch {
         let moved = |operand: &ValueCounts| {
             let site = match operand.site {
                 ValueSite::Length(call) => ValueSite::Length(self.new_of(call)?),
+                ValueSite::LengthPrediction(call) => ValueSite::LengthPrediction(self.new_of(call)?),
                 ValueSite::Divisor(block) => ValueSite::Divisor(BlockIndex(matched.new_of(block.index())? as u32)),
             };
             Some(ValueCounts {

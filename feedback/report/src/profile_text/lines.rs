@@ -35,6 +35,9 @@ pub(super) struct FunctionLine {
     call_targets: Vec<(u32, Vec<(FunctionGuid, u64)>)>,
     memory_lengths: Vec<ValueLine>,
     /// Of older versions: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    length_predictions: Vec<ValueLine>,
+    /// Of older versions: none.
     #[serde(default)]
     divisors: Vec<ValueLine>,
     paths: Vec<PathLine>,
@@ -204,11 +207,15 @@ impl From<&FunctionProfile> for FunctionLine {
                 .collect(),
             memory_lengths: values(f, |site| match site {
                 ValueSite::Length(call) => Some(call),
-                ValueSite::Divisor(_) => None,
+                _ => None,
+            }),
+            length_predictions: values(f, |site| match site {
+                ValueSite::LengthPrediction(call) => Some(call),
+                _ => None,
             }),
             divisors: values(f, |site| match site {
-                ValueSite::Length(_) => None,
                 ValueSite::Divisor(block) => Some(block.0),
+                _ => None,
             }),
             paths: f.paths.iter().map(path).collect(),
             windows: f.windows.iter().map(|w| (w.paths.clone(), Number(w.count))).collect(),
@@ -254,6 +261,8 @@ impl From<FunctionLine> for FunctionProfile {
         };
         let lengths = f.memory_lengths.into_iter();
         let lengths = lengths.map(|line| operand(ValueSite::Length(line.0), line));
+        let predictions = f.length_predictions.into_iter();
+        let predictions = predictions.map(|line| operand(ValueSite::LengthPrediction(line.0), line));
         let divisors = f.divisors.into_iter();
         let divisors = divisors.map(|line| operand(ValueSite::Divisor(BlockIndex(line.0)), line));
         let targets = |(call, targets): (u32, Vec<(FunctionGuid, u64)>)| CallTargets { call, targets };
@@ -267,7 +276,7 @@ impl From<FunctionLine> for FunctionProfile {
             blocks: f.blocks,
             edges: f.edges,
             call_targets: f.call_targets.into_iter().map(targets).collect(),
-            values: lengths.chain(divisors).collect(),
+            values: lengths.chain(predictions).chain(divisors).collect(),
             paths: f.paths.into_iter().map(path).collect(),
             windows: f.windows.into_iter().map(window).collect(),
             called: f.called.into_iter().map(called).collect(),
