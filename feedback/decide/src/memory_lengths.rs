@@ -16,15 +16,15 @@ const COMPARISON: f64 = 1.0;
 const MISPREDICTION: f64 = 16.0;
 
 /// The lengths, with their counts, most frequent first, whose comparisons pay at the unfavourable ends of the intervals
-/// of their shares and of the share of `prediction` that is mispredicted ([`ValueSite::LengthPrediction`]). Where
-/// nothing is known about that, each execution with another length is. All executions of the operation in a burst may
+/// of their shares and of the share of `prediction` that is mispredicted ([`ValueSite::LengthPrediction`]), of all
+/// comparisons like the first. Where nothing is known about that, each execution with another length is. All executions of the operation in a burst may
 /// have the same cause, so that bursts are what is counted as evidence.
 ///
 /// [`ValueSite::LengthPrediction`]: pleach_profile::ValueSite::LengthPrediction
 pub fn certain_lengths<'a>(operation: &'a ValueCounts, prediction: Option<&ValueCounts>) -> &'a [(u64, u64)] {
     let mut rest = operation.total() as f64;
     let mut certain = 0;
-    let mut mispredicted = prediction.map_or(1.0, most_mispredicted);
+    let mispredicted = prediction.map_or(1.0, most_mispredicted);
     for &(_, count) in &operation.values {
         let count = count as f64;
         let share = if rest > 0.0 { count / rest } else { 0.0 };
@@ -34,8 +34,6 @@ pub fn certain_lengths<'a>(operation: &'a ValueCounts, prediction: Option<&Value
         }
         rest -= count;
         certain += 1;
-        // Of the further ones, nothing is known.
-        mispredicted = 1.0;
     }
     operation.values.get(..certain).unwrap_or_default()
 }
