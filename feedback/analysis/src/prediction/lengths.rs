@@ -24,8 +24,8 @@ pub(super) struct LengthPredictions {
 pub(super) struct Comparison {
     /// Executions so far, by length.
     seen: FxHashMap<u64, u64>,
-    /// The most frequent length so far.
-    most: (u64, u64),
+    /// The length that it compares with, one of the most frequent so far, and its executions.
+    compared: (u64, u64),
     /// Weighted executions: mispredicted, predicted.
     pub weights: [f64; 2],
     /// Bursts that showed it.
@@ -34,14 +34,16 @@ pub(super) struct Comparison {
 }
 
 impl Comparison {
-    /// Whether a length is the most frequent one so far.
+    /// Whether a length is that of the comparison. Of two that are about as frequent, it keeps one: a comparison that
+    /// changes is mispredicted.
     fn compare(&mut self, length: u64) -> bool {
         let count = self.seen.entry(length).or_default();
         *count += 1;
-        if *count > self.most.1 {
-            self.most = (length, *count);
+        let (compared, most) = self.compared;
+        if compared == length || *count > most + most / 4 + 2 {
+            self.compared = (length, *count);
         }
-        self.most.0 == length
+        self.compared.0 == length
     }
 }
 

@@ -38,6 +38,10 @@ use tage::{BranchHistory, Tage};
 /// Predictions of each function's branches, in block order, in sampled executions.
 pub type Predictions = BTreeMap<(FunctionId, CfgHash), Vec<BranchPrediction>>;
 
+/// By function and call of a memory operation, whether the most frequent length is predicted: bursts, and weighted
+/// executions, mispredicted and predicted.
+pub type PredictedLengths = BTreeMap<(FunctionId, CfgHash), BTreeMap<u32, (u64, [f64; 2])>>;
+
 /// Predicts all branches of a recording. `weights`: the weight of each branch.
 pub fn predict(program: &Program, vectors: &VectorSet, weights: &Weights) -> Predictions {
     let mut predictor = Predictor::new(program, weights);
@@ -315,10 +319,9 @@ impl<'p> Predictor<'p> {
         predicted
     }
 
-    /// Whether the most frequent lengths of memory operations are predicted, by function and call: bursts, and weighted
-    /// executions, mispredicted and predicted.
-    pub fn lengths(&mut self) -> BTreeMap<(FunctionId, CfgHash), BTreeMap<u32, (u64, [f64; 2])>> {
-        let mut sums: BTreeMap<_, BTreeMap<u32, (u64, [f64; 2])>> = BTreeMap::new();
+    /// Whether the most frequent lengths of memory operations are predicted.
+    pub fn lengths(&mut self) -> PredictedLengths {
+        let mut sums = PredictedLengths::new();
         for ((module, instance, call), comparison) in std::mem::take(&mut self.lengths).into_operations() {
             let Some(map) = self.program.map(module) else { continue };
             let function = map.function_of(instance);
