@@ -38,7 +38,7 @@ use pleach_decide::weights::{
 };
 use pleach_profile::file::Lookup;
 use pleach_profile::summary::{HOT_CUTOFF, ProfileSummary};
-use pleach_profile::{FunctionProfile, ValueSite};
+use pleach_profile::{FunctionProfile, ValueCounts, ValueSite};
 use rustc_hash::FxHashMap;
 use std::mem::MaybeUninit;
 
@@ -643,17 +643,15 @@ impl Applier<'_, '_> {
             let ValueSite::Length(call) = operation.site else {
                 continue;
             };
-            let prediction = ValueSite::LengthPrediction(call);
-            let prediction = profile.values.iter().find(|value| value.site == prediction);
-            let lengths = certain_lengths(operation, prediction);
-            let index = call as usize;
-            let callee = function.cfg.calls.get(index).map(|call| call.callee);
+            let is_prediction = |value: &&ValueCounts| value.site == ValueSite::LengthPrediction(call);
+            let lengths = certain_lengths(operation, profile.values.iter().find(is_prediction));
+            let callee = function.cfg.calls.get(call as usize).map(|call| call.callee);
             let is_routine = match callee {
                 Some(Callee::Memory) => false,
                 Some(Callee::Direct(guid)) if ROUTINES.iter().any(|name| FunctionGuid::of_name(name) == guid) => true,
                 _ => continue,
             };
-            let Some(&call) = function.calls.get(index).filter(|_| !lengths.is_empty()) else {
+            let Some(&call) = function.calls.get(call as usize).filter(|_| !lengths.is_empty()) else {
                 continue;
             };
             if !self
