@@ -11,7 +11,6 @@ use pleach_wire::coverage::{
 };
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs::OpenOptions;
 use std::io::{Result, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -101,13 +100,13 @@ impl ModulePlan {
         let mut temporary = tempfile::Builder::new().prefix(".plan-").tempfile_in(folder)?;
         temporary.write_all(&bytes)?;
         let target = folder.join(name);
-        temporary.persist(&target).map_err(|error| error.error)?;
         if let Outcome::Ready { file, .. } = &mut plan.outcome {
-            let shared = OpenOptions::new().read(true).write(true).open(&target)?;
             // SAFETY: the file is ours and does not shrink; processes change only its atomics.
-            *file = unsafe { MmapMut::map_mut(&shared)? };
+            *file = unsafe { MmapMut::map_mut(temporary.as_file())? };
             std::fs::write(target.with_extension(PATH_EXTENSION), path.as_os_str().as_bytes())?;
         }
+        // Last: a plan that processes have mapped must not be refused, which empties its file.
+        temporary.persist(&target).map_err(|error| error.error)?;
         Ok(plan)
     }
 
@@ -120,9 +119,11 @@ impl ModulePlan {
         let mut plans = Vec::new();
         for entry in std::fs::read_dir(folder)? {
             let file = entry?.path();
-            if file.extension().is_some_and(|extension| extension == PATH_EXTENSION) {
+            let shared = file.with_extension("");
+            // Without a plan, the recorder was killed before a process had it.
+            if file.extension().is_some_and(|extension| extension == PATH_EXTENSION) && shared.exists() {
                 let path = PathBuf::from(OsStr::from_bytes(&std::fs::read(&file)?));
-                plans.push(Self::left(&path, &file.with_extension("")).unwrap_or_else(|| {
+                plans.push(Self::left(&path, &shared).unwrap_or_else(|| {
                     let reason = "the file has changed since: what its breakpoints showed is lost".to_owned();
                     Self::refused(&path, reason)
                 }));

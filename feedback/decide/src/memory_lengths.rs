@@ -4,8 +4,11 @@
 //! few instructions, without a call. Where the length is another, the comparison is wasted, and the branch may be
 //! mispredicted.
 
-use crate::support::wilson_interval;
+use crate::support::{wilson_interval, wilson_low};
 use pleach_profile::ValueCounts;
+
+/// Minimum share of a length among the executions that reach its comparison, as in LLVM.
+const MIN_SHARE: f64 = 0.4;
 
 /// Cycles that code for one length saves: a call of the C library's routine for a few bytes takes some fifteen
 /// instructions, a jump through the linkage table among them, and what it stores or returns is waited for.
@@ -16,9 +19,10 @@ const COMPARISON: f64 = 1.0;
 const MISPREDICTION: f64 = 16.0;
 
 /// The lengths, with their counts, most frequent first, whose comparisons pay at the unfavourable ends of the intervals
-/// of their shares and of the share of `prediction` that is mispredicted ([`ValueSite::LengthPrediction`]), of all
-/// comparisons like the first. Where nothing is known about that, each execution with another length is. All executions of the operation in a burst may
-/// have the same cause, so that bursts are what is counted as evidence.
+/// of their shares and of the share of `prediction` that is mispredicted ([`ValueSite::LengthPrediction`]). All
+/// comparisons are taken to be mispredicted as often as the first; where nothing is known about it, each execution with
+/// another length is. All executions of the operation in a burst may have the same cause, so that bursts are what is
+/// counted as evidence.
 ///
 /// [`ValueSite::LengthPrediction`]: pleach_profile::ValueSite::LengthPrediction
 pub fn certain_lengths<'a>(operation: &'a ValueCounts, prediction: Option<&ValueCounts>) -> &'a [(u64, u64)] {
@@ -28,8 +32,8 @@ pub fn certain_lengths<'a>(operation: &'a ValueCounts, prediction: Option<&Value
     for &(_, count) in &operation.values {
         let count = count as f64;
         let share = if rest > 0.0 { count / rest } else { 0.0 };
-        let share = wilson_interval(share, operation.bursts as f64).0;
-        if share * SAVED <= COMPARISON + mispredicted.min(1.0 - share) * MISPREDICTION {
+        let low = wilson_low(share, operation.bursts as f64);
+        if share < MIN_SHARE || low * SAVED <= COMPARISON + mispredicted.min(1.0 - low) * MISPREDICTION {
             break;
         }
         rest -= count;
@@ -91,12 +95,14 @@ mod tests {
     #[test]
     fn lengths_of_which_none_dominates_must_be_predicted() {
         let measured = [(3, 48), (2, 47), (4, 5)];
-        let operation = operation(200, &measured, 0);
+        let (operation, rare) = (operation(200, &measured, 0), operation(100_000, &[(1, 399)], 601));
         let certain = |predicted, mispredicted| {
             certain_lengths(&operation, Some(&prediction(200, predicted, mispredicted))).len()
         };
         assert_eq!(certain_lengths(&operation, None), []);
         assert_eq!([certain(60, 40), certain(80, 20), certain(99, 1)], [0, 0, 3]);
+        // However well it is predicted.
+        assert_eq!(certain_lengths(&rare, Some(&prediction(100_000, 1000, 0))), []);
         let few = prediction(3, 100, 0);
         assert_eq!(certain_lengths(&operation, Some(&few)), []);
     }
