@@ -16,6 +16,7 @@
 
 pub mod binary;
 pub mod breakpoint_sites;
+pub mod call_kinds;
 pub mod cfg;
 pub mod code;
 pub mod descriptors;

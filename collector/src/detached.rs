@@ -18,15 +18,15 @@ use crate::engines::run_loop::{Recording, Runs};
 use crate::engines::running::has_ended;
 use crate::engines::session::Collected;
 use crate::stats::{Stats, Unsampled};
+use crate::sys::open_regular;
 use crate::vector::Engine;
 use pleach_wire::coverage;
 use pleach_wire::settings::Settings;
 use pleach_wire::shard;
 use rotation::Rotation;
 use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::fs::File;
-use std::io::ErrorKind;
+use std::fs::{self, File, TryLockError};
+use std::io::{ErrorKind, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -78,11 +78,36 @@ pub fn begin(
     ])
 }
 
-/// A new directory among temporary files for a recording of this process. Its name contains the process id, so that the
-/// files of a killed recorder are found.
-pub(crate) fn temporary_folder() -> std::io::Result<TempDir> {
-    let prefix = format!("{PREFIX}{}-", std::process::id());
-    tempfile::Builder::new().prefix(&prefix).tempdir()
+/// A directory among temporary files for a recording of this process; deleted when dropped. Its name contains the
+/// process id, so that the files of a killed recorder are found. It is locked while the recorder lives: in another
+/// process namespace, no process has that id.
+#[derive(Debug)]
+pub(crate) struct TemporaryFolder {
+    folder: TempDir,
+    _lock: File,
+}
+
+impl TemporaryFolder {
+    /// Makes one.
+    pub(crate) fn new() -> std::io::Result<Self> {
+        let prefix = format!("{PREFIX}{}-", std::process::id());
+        let folder = tempfile::Builder::new().prefix(&prefix).tempdir()?;
+        let lock = File::open(folder.path())?;
+        // A file system without locks: the process id has to do.
+        let _ = lock.try_lock_shared();
+        Ok(Self { folder, _lock: lock })
+    }
+
+    /// Its path.
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+/// Whether a living recorder has locked a folder.
+fn is_locked(folder: &Path) -> bool {
+    let locked = File::open(folder).map(|folder| folder.try_lock());
+    matches!(locked, Ok(Err(TryLockError::WouldBlock)))
 }
 
 /// The recorder's process id, by the name of its temporary directory.
@@ -96,7 +121,9 @@ pub(crate) fn sign(folder: &Path, engine: Engine) -> std::io::Result<()> {
 }
 
 fn sign_for(folder: &Path, engine: Engine, recorder: u32) -> std::io::Result<()> {
-    fs::write(folder.join(SIGNATURE), format!("{} {recorder}\n", engine.name()))
+    // A new file: in a folder that another user made, there might be a link to another.
+    let mut file = File::create_new(folder.join(SIGNATURE))?;
+    file.write_all(format!("{} {recorder}\n", engine.name()).as_bytes())
 }
 
 /// Whether a folder is marked. The mark is empty where the recorder was killed while it wrote it, before the command
@@ -107,7 +134,7 @@ fn is_signed(folder: &Path) -> bool {
 
 /// The engine of a recording, and its recorder.
 fn signature(folder: &Path) -> std::io::Result<(Engine, u32)> {
-    let text = fs::read_to_string(folder.join(SIGNATURE))?;
+    let text = std::io::read_to_string(open_regular(folder, SIGNATURE.as_bytes(), false)?)?;
     let (engine, recorder) = text.trim().split_once(' ').unwrap_or_default();
     let engine = [Engine::RunAhead, Engine::Step]
         .into_iter()
@@ -226,7 +253,7 @@ fn plans_of(folder: &Path) -> Option<PathBuf> {
 
 /// This user's recordings among temporary files whose recorders were killed, oldest first.
 pub fn left_over(temporary: &Path) -> Vec<PathBuf> {
-    let is_left = |folder: &Path| signature(folder).is_ok_and(|(_, recorder)| is_dead(recorder));
+    let is_left = |folder: &Path| signature(folder).is_ok_and(|(_, recorder)| is_dead(recorder)) && !is_locked(folder);
     let mut found: Vec<_> = own_folders(temporary).filter(|(_, folder)| is_left(folder)).collect();
     found.sort();
     found.into_iter().map(|(_, folder)| folder).collect()
@@ -240,7 +267,7 @@ pub fn left_over(temporary: &Path) -> Vec<PathBuf> {
 pub fn delete_remains(temporary: &Path) -> std::io::Result<()> {
     for (_, folder) in own_folders(temporary) {
         let recorder = folder.file_name().and_then(recorder_of);
-        if recorder.is_some_and(is_dead) && !is_signed(&folder) {
+        if recorder.is_some_and(is_dead) && !is_signed(&folder) && !is_locked(&folder) {
             fs::remove_dir_all(folder)?;
         }
     }
@@ -283,6 +310,40 @@ mod tests {
         }
         fs::create_dir(temporary.path().join("pleach-d")).unwrap();
         assert_eq!(left_over(temporary.path()), [temporary.path().join("pleach-a")]);
+    }
+
+    #[test]
+    fn a_folder_that_is_locked_is_of_a_living_recorder() {
+        let temporary = tempfile::tempdir().unwrap();
+        let dead = i32::MAX as u32;
+        let folders = [format!("pleach-{dead}-run"), format!("pleach-{dead}-plans")].map(|n| temporary.path().join(n));
+        folders.iter().for_each(|folder| fs::create_dir(folder).unwrap());
+        sign_for(&folders[0], Engine::RunAhead, dead).unwrap();
+        let locks = folders.clone().map(|folder| File::open(folder).unwrap());
+        locks.iter().for_each(|lock| lock.try_lock_shared().unwrap());
+        delete_remains(temporary.path()).unwrap();
+        assert!(left_over(temporary.path()).is_empty() && folders[1].exists());
+        drop(locks);
+        assert_eq!(left_over(temporary.path()), folders[..1]);
+        delete_remains(temporary.path()).unwrap();
+        assert!(!folders[1].exists());
+    }
+
+    #[test]
+    fn links_and_pipes_in_a_folder_are_refused() {
+        let temporary = tempfile::tempdir().unwrap();
+        let (folder, other) = (temporary.path().join("folder"), temporary.path().join("other"));
+        fs::create_dir(&folder).unwrap();
+        fs::write(&other, "kept").unwrap();
+        std::os::unix::fs::symlink(&other, folder.join(SIGNATURE)).unwrap();
+        assert!(sign_for(&folder, Engine::RunAhead, 0).is_err());
+        assert_eq!(fs::read_to_string(&other).unwrap(), "kept");
+        std::os::unix::fs::symlink(&other, folder.join("a.shard")).unwrap();
+        let opened = open_regular(&folder, b"a.shard", true);
+        assert_eq!(opened.unwrap_err().to_string(), "a.shard is a link");
+        assert!(open_regular(&folder, b"../other", false).is_err());
+        assert!(open_regular(temporary.path(), b"folder", false).is_err());
+        assert!(open_regular(temporary.path(), b"other", true).is_ok());
     }
 
     #[test]

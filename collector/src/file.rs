@@ -59,6 +59,9 @@ const HAS_TIMING: u8 = 0x20;
 /// In the same byte: the number of a system call follows the burst.
 const HAS_SYSTEM_CALL: u8 = 0x10;
 const HEADER: usize = 24;
+/// A longer file may not claim more uncompressed bytes than so many for each byte, or than [`MIN_SUSPECT`].
+const MAX_RATIO: u64 = 4096;
+const MIN_SUSPECT: u64 = 16 << 20;
 /// Level at which sets of a million branches still take less than a second.
 const LEVEL: i32 = 6;
 
@@ -169,6 +172,17 @@ impl VectorSet {
         raw.copy_from_slice(length);
         let length = u64::from_le_bytes(raw);
         let compression = |error: std::io::Error| FileError::Compression(error.to_string());
+        // No recording is compressed so much: the claim would exhaust memory.
+        if length
+            > MAX_RATIO
+                .saturating_mul(compressed.len() as u64)
+                .saturating_add(MIN_SUSPECT)
+        {
+            return Err(FileError::Compression(format!(
+                "{length} bytes are claimed to be in {}",
+                compressed.len()
+            )));
+        }
         let mut payload = Vec::new();
         let decoder = zstd::stream::read::Decoder::new(compressed).map_err(compression)?;
         decoder

@@ -225,6 +225,9 @@ fn interpreter(path: &Path) -> Result<(Option<PathBuf>, Vec<u8>), LaunchError> {
     Ok((None, head))
 }
 
+/// Parts of the names of other C libraries' dynamic loaders: musl's and Android's.
+const OTHER_LOADERS: [&str; 2] = ["/ld-musl-", "/linker64"];
+
 /// Checks the file format. Returns the interpreter if the file is a script.
 fn check_format(path: &Path) -> Result<Option<PathBuf>, LaunchError> {
     let (interpreter, head) = interpreter(path)?;
@@ -258,6 +261,18 @@ fn check_format(path: &Path) -> Result<Option<PathBuf>, LaunchError> {
         return unsampled(
             STATIC,
             "Sample it from outside (`--engine ptrace`), or link it dynamically for the recording.",
+        );
+    }
+    if let Some(loader) = segments
+        .iter()
+        .find_map(|segment| segment.interpreter(endian, head.as_slice()).ok()?)
+        && OTHER_LOADERS
+            .iter()
+            .any(|other| String::from_utf8_lossy(loader).contains(other))
+    {
+        return unsampled(
+            "its C library is not glibc",
+            "Sample it from outside (`--engine ptrace`), or build it with glibc for the recording.",
         );
     }
     Ok(None)

@@ -400,6 +400,7 @@ bool pleach_only_call(PleachRun *Run, LLVMValueRef Call, PleachOnlyCall *Out);
 // analysis/frequencies.cpp
 bool pleach_frequencies(LLVMValueRef F, double *Counts, double *Probabilities);
 double pleach_execution_share(LLVMValueRef F);
+void pleach_set_max_module_flag(LLVMModuleRef M, const char *Name, size_t Size, uint32_t Value);
 void pleach_set_irreducible_headers(LLVMModuleRef M, LLVMValueRef F, const uint64_t *Counts, size_t Count);
 void pleach_set_short_visits(const LLVMValueRef *Latches, size_t LatchCount, const uint32_t *Permille,
                              size_t PermilleCount, uint32_t Rest);

@@ -357,6 +357,7 @@ unsafe extern "C" {
 
     pub fn pleach_execution_share(function: LLVMValueRef) -> f64;
     pub fn pleach_frequencies(function: LLVMValueRef, counts: *mut f64, probabilities: *mut f64) -> bool;
+    pub fn pleach_set_max_module_flag(module: LLVMModuleRef, name: *const u8, size: usize, value: u32);
     pub fn pleach_set_irreducible_headers(
         module: LLVMModuleRef,
         function: LLVMValueRef,

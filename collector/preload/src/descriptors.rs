@@ -2,7 +2,7 @@
 //! kernel copies the whole table with each `fork`, which takes 7 µs if it has 3000 entries.
 
 use crate::process;
-use crate::sys::{self, SpinLock, syscall};
+use crate::sys::{self, SignalsBlocked, SpinLock, syscall};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use core::sync::atomic::{AtomicI32, AtomicU64};
 
@@ -85,7 +85,11 @@ pub fn move_up(fd: i32) -> Option<i32> {
     }
     // SAFETY: Kernel: numbers only.
     let high = unsafe { syscall!(libc::SYS_fcntl, fd, libc::F_DUPFD_CLOEXEC, base) } as i32;
-    if let Some(before) = raised {
+    // A raw system call may have changed it meanwhile.
+    let is_raised = |now: libc::rlimit| now.rlim_cur == top;
+    if let Some(before) = raised
+        && limit(None).is_some_and(is_raised)
+    {
         limit(Some(before));
     }
     LIMIT_LOCK.release();
@@ -102,6 +106,15 @@ pub fn move_up(fd: i32) -> Option<i32> {
             None
         }
     }
+}
+
+/// Runs a function that changes the program's limit, while [`move_up`] does not.
+pub fn with_limit<R>(act: impl FnOnce() -> R) -> R {
+    let _blocked = SignalsBlocked::new();
+    LIMIT_LOCK.acquire(true);
+    let result = act();
+    LIMIT_LOCK.release();
+    result
 }
 
 /// Closes one of ours, if it still is.

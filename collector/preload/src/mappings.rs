@@ -4,6 +4,7 @@
 //! second.
 
 use crate::account;
+use crate::coverage;
 use crate::isolation;
 use crate::state_section::state_section;
 use crate::sys::{self, syscall};
@@ -40,6 +41,8 @@ static SEEN: AtomicU32 = AtomicU32::new(0);
 struct Buffers {
     input: UnsafeCell<[u8; 16 * 1024]>,
     output: UnsafeCell<[u8; 64 * 1024]>,
+    /// The start of a file: its header, and its build-id, which linkers put there.
+    header: UnsafeCell<[u8; 4096]>,
 }
 
 // SAFETY: Lock.
@@ -48,6 +51,7 @@ unsafe impl Sync for Buffers {}
 static BUFFERS: Buffers = Buffers {
     input: UnsafeCell::new([0; 16 * 1024]),
     output: UnsafeCell::new([0; 64 * 1024]),
+    header: UnsafeCell::new([0; 4096]),
 };
 
 /// A known executable mapping.
@@ -303,6 +307,8 @@ pub fn refresh(write: &mut dyn FnMut(&[u8]) -> bool, force: bool) {
     LAST_NS.store(now, Relaxed);
     // SAFETY: Lock.
     let (input, output) = unsafe { (&mut *BUFFERS.input.get(), &mut *BUFFERS.output.get()) };
+    // SAFETY: Lock.
+    let header = unsafe { &mut *BUFFERS.header.get() };
 
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     read(input, &mut |line| {
@@ -358,10 +364,12 @@ pub fn refresh(write: &mut dyn FnMut(&[u8]) -> bool, force: bool) {
         let mut e = Encoder::resume(output, length);
         let (of, from, to) = first;
         let build_id = if of != 0 && (of == inode || of == line.inode) && path.starts_with(b"/") {
-            // SAFETY: the range is readable, and of the file that this code is of: if the file lost its pages, the
-            // program would fault as well.
-            let start = unsafe { core::slice::from_raw_parts(from as *const u8, to.saturating_sub(from) as usize) };
-            build_id(start).unwrap_or_default()
+            // A copy: another thread may unmap the file meanwhile, or its pages may be gone.
+            let length = header.len().min(to.saturating_sub(from) as usize);
+            let copied = header
+                .get_mut(..length)
+                .map_or(0, |start| coverage::read_memory(from, start));
+            header.get(..copied).and_then(build_id).unwrap_or_default()
         } else {
             b""
         };

@@ -55,6 +55,18 @@ pub struct KernelAction {
     pub mask: u64,
 }
 
+impl From<KernelAction> for libc::sigaction {
+    fn from(action: KernelAction) -> Self {
+        // SAFETY: all zeroes is valid for this plain structure.
+        let mut converted: Self = unsafe { core::mem::zeroed() };
+        converted.sa_sigaction = action.handler;
+        converted.sa_flags = action.flags as i32;
+        // SAFETY: the set lives here.
+        unsafe { write_signal_set(&mut converted.sa_mask, action.mask) };
+        converted
+    }
+}
+
 /// Installs or reads an action without libc. Returns 0 or `-errno`.
 pub fn signal_action(signal: i32, new: Option<&KernelAction>, old: Option<&mut KernelAction>) -> isize {
     let new = new.map_or(core::ptr::null(), |a| a as *const KernelAction);
@@ -205,10 +217,18 @@ pub fn read_memory(address: u64, buffer: &mut [u8]) -> usize {
     copied.max(0) as usize
 }
 
-/// Queues a signal to a thread of this process with all its information.
-pub fn queue_signal(thread: i32, signal: i32, info: *const libc::siginfo_t) {
-    // SAFETY: Kernel: it copies the information.
-    unsafe { syscall!(libc::SYS_rt_tgsigqueueinfo, process_id(), thread, signal, info) };
+/// Queues a signal to a thread of this process with all its information. Only to the calling thread does the kernel let
+/// it look as if another process had sent it; for others, it comes from `sigqueue`.
+pub fn queue_signal(thread: i32, signal: i32, info: &libc::siginfo_t) {
+    let queue = |info: *const libc::siginfo_t| {
+        // SAFETY: Kernel: it copies the information.
+        unsafe { syscall!(libc::SYS_rt_tgsigqueueinfo, process_id(), thread, signal, info) }
+    };
+    if queue(info) == -libc::EPERM as isize {
+        let mut info = *info;
+        info.si_code = libc::SI_QUEUE;
+        queue(&info);
+    }
 }
 
 /// A lock for short sections that run with all signals blocked.

@@ -18,7 +18,7 @@ use crate::{tick, waiting};
 use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64};
 use pleach_wire::forked::{EarlySampling, Late};
 
 state_section! {
@@ -34,15 +34,17 @@ state_section! {
 }
 /// Whether the process ever had, or is about to have, a second sampled thread.
 static HAS_HAD_THREADS: AtomicBool = AtomicBool::new(false);
-/// Whether the thread that forks holds the lock; changes under the lock only.
-static IS_LOCKED_TO_FORK: AtomicBool = AtomicBool::new(false);
+/// Id of the thread that forks and holds the lock meanwhile; 0: none. Changes under the lock only.
+static FORKING: AtomicI32 = AtomicI32::new(0);
+/// Forks of the program's handlers that interrupted that thread.
+static NESTED_FORKS: AtomicU32 = AtomicU32::new(0);
 /// The key whose destructor runs at a thread's end.
 static KEY: AtomicU32 = AtomicU32::new(u32::MAX);
 
 /// Whether `ask` is true for all sampled threads; the first false ends the search.
 pub fn for_all(mut ask: impl FnMut(&Thread) -> bool) -> bool {
     let _blocked = SignalsBlocked::new();
-    LIST_LOCK.acquire(true);
+    let is_taken = lock_list();
     let mut link = LIST.load(Relaxed);
     let mut all = true;
     // SAFETY: List.
@@ -50,8 +52,18 @@ pub fn for_all(mut ask: impl FnMut(&Thread) -> bool) -> bool {
         all = ask(thread);
         link = thread.next.load(Relaxed);
     }
-    LIST_LOCK.release();
+    if is_taken {
+        LIST_LOCK.release();
+    }
     all
+}
+
+/// Takes the list's lock. False: the thread holds it already, because it is about to fork. A handler of the program
+/// interrupted it.
+fn lock_list() -> bool {
+    let holder = FORKING.load(Relaxed);
+    let is_free = holder == 0 || holder != sys::thread_id();
+    is_free && LIST_LOCK.acquire(true)
 }
 
 /// Starts to sample the calling thread. Call with signals blocked; `blocked` is its mask.
@@ -291,8 +303,11 @@ pub fn resume_current() {
 /// of the lock would be copied with each child.
 extern "C" fn before_fork() {
     if HAS_HAD_THREADS.load(Relaxed) {
-        LIST_LOCK.acquire(true);
-        IS_LOCKED_TO_FORK.store(true, Relaxed);
+        if lock_list() {
+            FORKING.store(sys::thread_id(), Relaxed);
+        } else {
+            NESTED_FORKS.fetch_add(1, Relaxed);
+        }
     }
     if process::is_active() && account::is_sampled() {
         waiting::prepare(first_tick_of_child());
@@ -322,14 +337,24 @@ fn first_tick_of_child() -> Option<Late> {
 }
 
 extern "C" fn after_fork_in_parent() {
-    if IS_LOCKED_TO_FORK.load(Relaxed) {
-        IS_LOCKED_TO_FORK.store(false, Relaxed);
+    let holder = FORKING.load(Relaxed);
+    if holder == 0 || holder != sys::thread_id() {
+        return;
+    }
+    if NESTED_FORKS.load(Relaxed) > 0 {
+        NESTED_FORKS.fetch_sub(1, Relaxed);
+    } else {
+        FORKING.store(0, Relaxed);
         LIST_LOCK.release();
     }
 }
 
 extern "C" fn after_fork_in_child() {
-    after_fork_in_parent();
+    if FORKING.load(Relaxed) != 0 {
+        FORKING.store(0, Relaxed);
+        NESTED_FORKS.store(0, Relaxed);
+        LIST_LOCK.release();
+    }
     if process::is_stopped() {
         return;
     }

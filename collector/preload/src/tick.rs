@@ -48,6 +48,25 @@ fn open_event() -> Option<Source> {
     Event::open(&Attributes::task_clock()).map(Source::Event)
 }
 
+/// What timers of a thread send with their signals. No address and no number of the program's timers has these upper
+/// bits.
+fn timer_value(thread: *const c_void) -> *mut c_void {
+    thread.map_addr(|address| address | TIMER_MARK).cast_mut()
+}
+
+const TIMER_MARK: usize = 0x9e37 << 48;
+
+/// What a timer sent with a signal.
+fn sent_value(info: &libc::siginfo_t) -> Option<*mut c_void> {
+    // SAFETY: timers send a value.
+    (info.si_code == libc::SI_TIMER).then(|| unsafe { info.si_value() }.sival_ptr)
+}
+
+/// Whether a timer of this thread sent a signal; `thread` as given to [`open_timer`].
+pub fn timer_sent(thread: *const c_void, info: &libc::siginfo_t) -> bool {
+    sent_value(info) == Some(timer_value(thread))
+}
+
 /// Opens a CPU timer of the calling thread, not yet armed. `thread` identifies its signals; `id`: the thread's.
 pub fn open_timer(thread: *const c_void, id: i32) -> Option<Source> {
     // SAFETY: all zeroes is valid for this plain structure.
@@ -55,7 +74,7 @@ pub fn open_timer(thread: *const c_void, id: i32) -> Option<Source> {
     event.sigev_notify = libc::SIGEV_THREAD_ID;
     event.sigev_signo = tick_signal();
     event.sigev_notify_thread_id = id;
-    event.sigev_value.sival_ptr = thread.cast_mut();
+    event.sigev_value.sival_ptr = timer_value(thread);
     let mut timer = 0i32;
     let clock = libc::CLOCK_THREAD_CPUTIME_ID;
     // SAFETY: Kernel: both live here.
@@ -99,8 +118,7 @@ fn expected_cost() -> f64 {
 
 /// Whether the signal is a late tick of a thread that is no longer sampled.
 pub fn is_stray(info: &libc::siginfo_t) -> bool {
-    // While the signal is ours, only we have timers with it.
-    info.si_code == libc::SI_TIMER
+    sent_value(info).is_some_and(|value| value.addr() & TIMER_MARK == TIMER_MARK)
         || perf_event::sender(info).is_some_and(|fd| descriptors::was_ours(fd, tick_signal()))
 }
 
@@ -376,10 +394,7 @@ impl Ticker {
     pub fn sent(&self, thread: *const c_void, info: &libc::siginfo_t) -> bool {
         match self.source {
             Source::Event(event) => event.sent(info),
-            Source::Timer(_) => {
-                // SAFETY: timers send a value.
-                info.si_code == libc::SI_TIMER && unsafe { info.si_value() }.sival_ptr.cast_const() == thread
-            }
+            Source::Timer(_) => timer_sent(thread, info),
             Source::None => false,
         }
     }

@@ -116,6 +116,5 @@ pub fn end() -> Option<u64> {
 
 /// Whether a signal comes from the timer.
 pub fn sent(info: &libc::siginfo_t) -> bool {
-    // SAFETY: timers send a value.
-    info.si_code == libc::SI_TIMER && unsafe { info.si_value() }.sival_ptr.cast_const() == identity()
+    tick::timer_sent(identity(), info)
 }

@@ -55,8 +55,9 @@
 //! }
 //! ```
 //!
-//! Two inaccuracies remain: stores to read-only memory do not fault, and stores of other threads during the burst may
-//! be seen too early or not at all.
+//! Four inaccuracies remain. Stores to read-only memory do not fault. Stores of other threads during the burst may be
+//! seen too early or not at all. Code that the burst itself changes after it has run it is not run again as changed.
+//! Loads from the registers of a device that a program has mapped are loads: what they clear is gone.
 
 #![allow(unsafe_code, reason = "it executes another program's instructions on its memory")]
 

@@ -172,7 +172,8 @@ impl Reading {
             intact.max(bytes.len().saturating_sub(FRAME_HEADER + MAX_PAYLOAD))
         };
         if !is_taken {
-            self.damaged += (damaged + done - intact) as u64;
+            let free = bytes[intact..done].iter().take_while(|&&byte| byte == 0).count();
+            self.damaged += (damaged + done - intact - free) as u64;
         }
         self.read += done as u64;
         done

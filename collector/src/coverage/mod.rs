@@ -8,7 +8,7 @@ mod plan;
 mod requests;
 mod states;
 
-use crate::detached;
+use crate::detached::TemporaryFolder;
 use crate::vector::coverage::ModuleCoverage;
 use crate::vector::{BuildId, Module, ModuleId, VectorSet};
 use plan::{ModulePlan, Outcome};
@@ -20,7 +20,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use tempfile::TempDir;
 
 /// Modules that were not observed in some process although their plans do not record it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -47,7 +46,7 @@ pub(crate) struct Finished {
 /// The plans of a recording, for all its runs.
 #[derive(Debug)]
 pub(crate) struct Coverage {
-    folder: Arc<TempDir>,
+    folder: Arc<TemporaryFolder>,
     requests: Requests,
 }
 
@@ -57,7 +56,7 @@ impl Coverage {
     /// # Errors
     /// A temporary file cannot be made.
     pub(crate) fn begin(program: &Path) -> Result<Self> {
-        let folder = Arc::new(detached::temporary_folder()?);
+        let folder = Arc::new(TemporaryFolder::new()?);
         let requests = Requests::begin(Arc::clone(&folder))?;
         if let Ok(path) = program.canonicalize()
             && let Ok(metadata) = path.metadata()

@@ -3,6 +3,7 @@
 #![allow(unsafe_code, reason = "system calls")]
 
 use super::plan::ModulePlan;
+use crate::detached::TemporaryFolder;
 use pleach_wire::coverage::{REQUESTS, key};
 use std::collections::HashMap;
 use std::ffi::{CString, OsStr};
@@ -12,7 +13,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use tempfile::TempDir;
 
 /// The plans so far, and the thread that makes further ones.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(super) struct Requests {
 
 #[derive(Debug)]
 struct Plans {
-    folder: Arc<TempDir>,
+    folder: Arc<TemporaryFolder>,
     made: Mutex<HashMap<u64, ModulePlan>>,
 }
 
@@ -54,7 +54,7 @@ impl Requests {
     ///
     /// # Errors
     /// The pipe cannot be made.
-    pub fn begin(folder: Arc<TempDir>) -> Result<Self> {
+    pub fn begin(folder: Arc<TemporaryFolder>) -> Result<Self> {
         let path = folder.path().join(OsStr::from_bytes(REQUESTS.to_bytes()));
         let name = CString::new(path.as_os_str().as_bytes())?;
         // SAFETY: the name is terminated.
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn what_is_no_annotated_file_has_an_empty_plan() {
-        let folder = Arc::new(tempfile::tempdir().unwrap());
+        let folder = Arc::new(TemporaryFolder::new().unwrap());
         let requests = Requests::begin(Arc::clone(&folder)).unwrap();
         let path = folder.path().join("text");
         std::fs::write(&path, "no program").unwrap();

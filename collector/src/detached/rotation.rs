@@ -5,19 +5,17 @@
 //! collector that is killed leaves nothing that would be counted again; but it is written after the profile, so one
 //! that is killed between the two has taken nothing.
 
-#![allow(unsafe_code, reason = "system calls")]
-
 use super::SIGNATURE;
 use crate::convert::Taken;
 use crate::engines::error::{RecordError, io};
 use crate::engines::preload::account::RunAccount;
 use crate::engines::preload::shard_reader;
 use crate::stats::Unsampled;
+use crate::sys::open_regular;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{Error, ErrorKind, Result};
-use std::os::fd::AsRawFd;
+use std::fs::{File, TryLockError};
+use std::io::{BufReader, Error, ErrorKind, Result, Write};
 use std::path::Path;
 
 /// The file that says what was taken of a recording.
@@ -35,8 +33,8 @@ pub(super) struct Rotation {
 impl Rotation {
     /// What earlier collections took.
     pub(super) fn read(folder: &Path) -> Result<Self> {
-        match std::fs::read(folder.join(FILE)) {
-            Ok(text) => serde_json::from_slice(&text).map_err(Error::other),
+        match open_regular(folder, FILE.as_bytes(), false) {
+            Ok(file) => serde_json::from_reader(BufReader::new(file)).map_err(Error::other),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
             Err(error) => Err(error),
         }
@@ -63,8 +61,8 @@ impl Rotation {
     pub(super) fn commit(&self, folder: &Path, before: &Self) -> std::result::Result<(), RecordError> {
         let what = || format!("cannot note in {} what the profile has taken", folder.display());
         let text = serde_json::to_vec(self).map_err(|error| io(what())(Error::other(error)))?;
-        let file = tempfile::NamedTempFile::new_in(folder).map_err(io(what()))?;
-        std::fs::write(file.path(), text).map_err(io(what()))?;
+        let mut file = tempfile::NamedTempFile::new_in(folder).map_err(io(what()))?;
+        file.write_all(&text).map_err(io(what()))?;
         file.persist(folder.join(FILE))
             .map_err(|error| io(what())(error.error))?;
         let mut freed = 0;
@@ -91,11 +89,13 @@ impl Rotation {
 /// Keeps two collections from taking the same samples. `exclusive`: this one may take some.
 pub(super) fn lock(folder: &Path, exclusive: bool) -> std::result::Result<File, RecordError> {
     let what = || format!("cannot open the recording in {}", folder.display());
-    let file = File::open(folder.join(SIGNATURE)).map_err(io(what()))?;
-    let mode = if exclusive { libc::LOCK_EX } else { libc::LOCK_SH };
-    // SAFETY: plain numbers, and a descriptor that lives as long as the file.
-    let locked = unsafe { libc::flock(file.as_raw_fd(), mode | libc::LOCK_NB) } == 0;
-    if !locked && Error::last_os_error().kind() == ErrorKind::WouldBlock {
+    let file = open_regular(folder, SIGNATURE.as_bytes(), false).map_err(io(what()))?;
+    let locked = if exclusive {
+        file.try_lock()
+    } else {
+        file.try_lock_shared()
+    };
+    if matches!(locked, Err(TryLockError::WouldBlock)) {
         return Err(RecordError::Collected(folder.to_owned()));
     }
     Ok(file)

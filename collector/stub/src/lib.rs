@@ -70,18 +70,40 @@ core::arch::global_asm!(
     ".popsection",
 );
 
+// glibc's function that registers functions to run at fork; null in another C library, whose loader would not start the
+// program if the import were not weak.
+core::arch::global_asm!(
+    ".pushsection .text.pleach_register_atfork,\"ax\",@progbits",
+    ".weak __register_atfork",
+    ".hidden pleach_register_atfork",
+    ".globl pleach_register_atfork",
+    ".type pleach_register_atfork,@function",
+    "pleach_register_atfork:",
+    "mov rax, qword ptr [rip + __register_atfork@GOTPCREL]",
+    "ret",
+    ".popsection",
+);
+
+/// `__register_atfork`: what runs before `fork`, and after it in the parent and in the child; and this library's handle.
+type RegisterAtFork = unsafe extern "C" fn(
+    Option<extern "C" fn()>,
+    Option<extern "C" fn()>,
+    Option<extern "C" fn()>,
+    *const c_void,
+) -> c_int;
+
 unsafe extern "C" {
     static __dso_handle: c_void;
-    fn __register_atfork(
-        prepare: Option<extern "C" fn()>,
-        parent: Option<extern "C" fn()>,
-        child: Option<extern "C" fn()>,
-        library: *const c_void,
-    ) -> c_int;
+    fn pleach_register_atfork() -> Option<RegisterAtFork>;
 }
 
-/// The library's constructor. The C library passes the arguments of `main`.
+/// The library's constructor. glibc passes the arguments of `main`.
 unsafe extern "C" fn start(_: c_int, _: *const *const c_char, environment: *const *const c_char) {
+    // SAFETY: it only reads an import.
+    let Some(register_at_fork) = (unsafe { pleach_register_atfork() }) else {
+        // Another C library, which passes nothing, and cannot load the sampler.
+        return;
+    };
     // SAFETY: the environment that the process got.
     let find = |variable| unsafe { variables::find(environment, variable) };
     let (Some(directory), Some(settings)) = (find(Variable::Directory), find(Variable::Settings)) else {
@@ -131,7 +153,7 @@ unsafe extern "C" fn start(_: c_int, _: *const *const c_char, environment: *cons
     process::count(pid);
     let (prepare, child) = (functions::before_fork, account::begin_child);
     // SAFETY: the functions live as long as the process.
-    unsafe { __register_atfork(Some(prepare), None, Some(child), &raw const __dso_handle) };
+    unsafe { register_at_fork(Some(prepare), None, Some(child), &raw const __dso_handle) };
     account::spend(sys::thread_cpu_ns().saturating_sub(before) + start_settings.load_ns);
 }
 

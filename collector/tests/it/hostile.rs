@@ -5,7 +5,7 @@
 
 use crate::common::{built, check, compare, compare_fixture, fixture, sampler};
 use pleach_collector::vector::VectorSet;
-use pleach_facilities::{DEADLINE, output_within, skip, spawn_within};
+use pleach_facilities::{DEADLINE, has_program, output_within, skip, spawn_within};
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -73,7 +73,7 @@ fn workers_that_give_up_their_rights() {
 
 #[test]
 fn tasks_in_a_hurry() {
-    for how in ["vfork", "exec"] {
+    for how in ["vfork", "exec", "interrupted"] {
         compare_both("hostile/tasks", &[how]);
     }
 }
@@ -95,6 +95,22 @@ fn a_static_child_runs_unsampled() {
     let directory = tempfile::tempdir().unwrap();
     let fixed = fixture(directory.path(), "compute", &["-static"]);
     let run = compare_fixture(OFTEN, "hostile/tasks", &["static", fixed.to_str().unwrap()]);
+    assert!(run.stats.bursts > 0, "{:?}", run.stats);
+}
+
+#[test]
+fn a_child_with_another_c_library_runs_unsampled() {
+    if !has_program("musl-gcc") {
+        return skip("musl-gcc is not installed");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let other = directory.path().join("other");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/compute.c");
+    let mut compiler = Command::new("musl-gcc");
+    compiler.arg("-O1").arg(source).arg("-o").arg(&other);
+    let compiled = output_within(&mut compiler, Stdio::null(), DEADLINE).unwrap();
+    assert!(compiled.status.success(), "{compiled:?}");
+    let run = compare_fixture(OFTEN, "hostile/tasks", &["static", other.to_str().unwrap()]);
     assert!(run.stats.bursts > 0, "{:?}", run.stats);
 }
 

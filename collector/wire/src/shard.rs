@@ -398,12 +398,15 @@ pub enum Frame {
     BurstTiming(BurstTimingFrame),
 }
 
-/// Reads the frames of a shard; damaged parts are skipped and counted.
+/// Reads the frames of a shard; damaged parts are skipped and counted. Zeros behind a frame, or at the beginning, are
+/// not damaged: frames were there whose space the recorder has freed.
 #[derive(Debug)]
 pub struct Frames<'a> {
     bytes: &'a [u8],
     at: usize,
     start: usize,
+    /// End of the frame that was read last, or of the zeros behind it.
+    intact: usize,
     damaged: usize,
 }
 
@@ -414,6 +417,7 @@ impl<'a> Frames<'a> {
             bytes,
             at: 0,
             start: 0,
+            intact: 0,
             damaged: 0,
         }
     }
@@ -457,13 +461,18 @@ impl Iterator for Frames<'_> {
                 let length = FRAME_HEADER + payload.len();
                 self.start = self.at;
                 self.at += length;
+                self.intact = self.at;
                 match decode_frame(kind, payload) {
                     Some(frame) => return Some(frame),
                     None => self.damaged += length,
                 }
             } else {
+                let is_free = self.at == self.intact && self.bytes[self.at] == 0;
                 self.at += 1;
-                self.damaged += 1;
+                match is_free {
+                    true => self.intact = self.at,
+                    false => self.damaged += 1,
+                }
             }
         }
         None

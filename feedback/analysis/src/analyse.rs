@@ -281,7 +281,7 @@ impl Accumulator {
                 .iter()
                 .chain(&inferred_instance.profile.edges),
         ) {
-            *sum += count;
+            *sum = sum.saturating_add(*count);
         }
         self.samples += inferred_instance.samples;
     }
@@ -477,9 +477,9 @@ fn provenance(vectors: &VectorSet) -> Provenance {
         taken_branches: vectors
             .bursts
             .iter()
-            .map(|b| b.count * b.branches.len() as u64)
-            .sum::<u64>()
-            + epochs().map(|e| e.branches).sum::<u64>(),
+            .map(|b| b.count.saturating_mul(b.branches.len() as u64))
+            .chain(epochs().map(|e| e.branches))
+            .fold(0, u64::saturating_add),
         hot_instance_count: 0,
         sums: None,
         modules: Vec::new(),

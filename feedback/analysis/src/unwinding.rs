@@ -6,24 +6,11 @@
 //! catches it.)
 
 use crate::program::Program;
+use pleach_annotate::call_kinds::never_return_nor_throw;
 use pleach_annotate::cfg::{Call, Callee, Cfg, Terminator};
 use pleach_annotate::id::{BlockIndex, CallIndex, FunctionGuid};
 use pleach_annotate::map::InlineInstanceIndex;
 use pleach_collector::vector::{CodeAddress, ModuleId};
-
-/// Functions that never return, and throw nothing either.
-const NO_THROWS: [&str; 10] = [
-    "exit",
-    "_exit",
-    "quick_exit",
-    "abort",
-    "longjmp",
-    "_longjmp",
-    "siglongjmp",
-    "__longjmp_chk",
-    "pthread_exit",
-    "__assert_fail",
-];
 
 /// Blocks of code that cleans up, at most; code of more blocks is taken for a handler.
 const MAX_CLEAN_UP: usize = 64;
@@ -62,7 +49,7 @@ fn never_returns(cfg: &Cfg, call: CallIndex) -> bool {
         _ => false,
     };
     let can_throw = match callee {
-        Callee::Direct(guid) => !NO_THROWS.iter().any(|name| FunctionGuid::of_name(name) == *guid),
+        Callee::Direct(guid) => !never_return_nor_throw().any(|name| FunctionGuid::of_name(name) == *guid),
         Callee::Indirect => true,
         Callee::InlineAsm | Callee::Memory => false,
     };

@@ -65,7 +65,8 @@ pub fn rare(cfg: &Cfg, profile: &FunctionProfile, cpu_seconds: f64) -> Vec<bool>
 /// Blocks that only breakpoints show are not among them: most of them run too rarely to be compared with a sample.
 ///
 /// Blocks that shadow execution predicted count as executed. Activations that never end are ignored, unlike in
-/// `pleach_analysis::coverage`: a block that is implied wrongly is merely not treated as cold.
+/// `pleach_analysis::coverage`: a block that is implied wrongly is merely not treated as cold. What is proved not to have
+/// been executed is not implied, as what follows a loop that a server never leaves.
 pub fn executed(cfg: &Cfg, profile: &FunctionProfile) -> Vec<bool> {
     let counted = |block: usize| profile.blocks.get(block).is_some_and(|&count| count > 0);
     let covered = |block: usize| {
@@ -80,13 +81,14 @@ pub fn executed(cfg: &Cfg, profile: &FunctionProfile) -> Vec<bool> {
         return seeds;
     }
     let implied = BlockDominance::from_cfg(cfg);
+    let absent = not_executed(cfg, profile);
     let mut executed = seeds;
     let mut waiting: Vec<usize> = (0..executed.len()).filter(|&b| executed[b]).collect();
     while let Some(block) = waiting.pop() {
         let block = BlockIndex(block as u32);
         // The immediate ones suffice: they in turn imply theirs.
         let nearest = [implied.dominators(block).next(), implied.post_dominators(block).next()];
-        for other in nearest.into_iter().flatten() {
+        for other in nearest.into_iter().flatten().filter(|other| !absent[other.index()]) {
             if !std::mem::replace(&mut executed[other.index()], true) {
                 waiting.push(other.index());
             }
@@ -199,6 +201,23 @@ mod tests {
             [true, false, true, true]
         );
         assert_eq!(executed(&cfg, &profile(&cfg, vec![0; 4], vec![])), [false; 4]);
+    }
+
+    /// A loop that a server leaves by ending, and what follows it.
+    #[test]
+    fn what_is_proved_not_executed_is_not_implied() {
+        let cfg = cfg(&[vec![1], vec![1, 2], vec![3], vec![]]);
+        let mut states = vec![Covered::Unknown; 4];
+        assert_eq!(
+            executed(&cfg, &profile(&cfg, vec![0, 9, 0, 0], states.clone())),
+            [true; 4]
+        );
+        states[2] = Covered::NotExecuted;
+        states[3] = Covered::NotExecuted;
+        assert_eq!(
+            executed(&cfg, &profile(&cfg, vec![0, 9, 0, 0], states)),
+            [true, true, false, false]
+        );
     }
 
     fn graphs() -> impl Strategy<Value = (Vec<Vec<u32>>, Vec<u64>)> {

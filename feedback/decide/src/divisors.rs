@@ -3,19 +3,16 @@
 //! A comparison with the most frequent divisor chooses between a multiplication by its inverse, or a shift, and the
 //! processor's division.
 
+use crate::latencies::{ADDED_MISPREDICTION, COMPARISON};
 use crate::support::wilson_low;
 use pleach_profile::ValueCounts;
 
 /// Cycles that a multiplication in place of a division saves, at least: recent processors divide 64 bits by small
 /// operands in some twelve cycles, older ones in up to ninety, and a multiplication by an inverse takes five.
 const SAVED: f64 = 7.0;
-/// Cycles of the comparison.
-const COMPARISON: f64 = 1.0;
-/// Cycles of a mispredicted branch.
-const MISPREDICTION: f64 = 16.0;
 
 /// Share of executions from which on the comparison pays, even if each execution with another divisor is mispredicted.
-const MIN_SHARE_AT_LOWER_END: f64 = (COMPARISON + MISPREDICTION) / (SAVED + MISPREDICTION);
+const MIN_SHARE_AT_LOWER_END: f64 = (COMPARISON + ADDED_MISPREDICTION) / (SAVED + ADDED_MISPREDICTION);
 
 /// The most frequent divisor, with its count, if it pays at the lower bound of its share. All divisions of a burst may
 /// have the same cause, so that bursts are what is counted as evidence.

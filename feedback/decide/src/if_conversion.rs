@@ -30,7 +30,7 @@ pub struct Arms {
     /// Lower bound of the misprediction rate, if the profile has one.
     pub rate: Option<f64>,
     /// Cycles from the results of unpredictable branches, this one in the previous iteration or others, to the condition,
-    /// if it depends on any.
+    /// if it depends on any; infinite: it may depend on more than could be followed.
     pub chain: Option<f64>,
     /// Cycles that each arm takes to compute its values.
     pub results: [f64; 2],
@@ -43,6 +43,9 @@ pub struct Arms {
 /// a chain of them: each execution waits for the condition, and then for the slower arm, whose loads are guarded. A branch
 /// waits for its condition only where it is mispredicted.
 pub fn if_conversion_is_profitable(arms: &Arms) -> bool {
+    if arms.chain.is_some_and(f64::is_infinite) {
+        return false;
+    }
     let rate = arms.rate.unwrap_or(UNPREDICTABLE);
     let [first, second] = arms.needed;
     let branch = 1.0;

@@ -1,4 +1,4 @@
-//! Latencies of instructions, for estimates of loop-carried chains.
+//! Latencies of instructions, for estimates of loop-carried chains, and costs of added comparisons.
 
 /// Cycles from the operands to the result of an instruction, by kind of instruction.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -29,3 +29,9 @@ pub const LATENCIES: Latencies = Latencies {
     multiply: 4.0,
     other: 1.0,
 };
+
+/// Cycles of a comparison with a value that a profile predicts.
+pub const COMPARISON: f64 = 1.0;
+/// Cycles that its misprediction costs. If-conversion reckons with LLVM's 14, by which LLVM's own passes decide about the
+/// same branches; these comparisons would be added, so the cost is towards the upper end of current processors.
+pub const ADDED_MISPREDICTION: f64 = 16.0;

@@ -13,10 +13,9 @@
 //!
 //! [`stale`] makes a profile of an older version of a function fit its new graph.
 //!
-//! Tables and limits that these use: [`call_kinds`], [`counter_promotion`], [`early_inlining`], [`growth`],
+//! Tables and limits that these use: [`counter_promotion`], [`early_inlining`], [`growth`],
 //! [`latencies`].
 
-pub mod call_kinds;
 pub mod coldness;
 pub mod counter_promotion;
 pub mod divisors;

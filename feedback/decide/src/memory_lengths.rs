@@ -4,6 +4,7 @@
 //! few instructions, without a call. Where the length is another, the comparison is wasted, and the branch may be
 //! mispredicted.
 
+use crate::latencies::{ADDED_MISPREDICTION, COMPARISON};
 use crate::support::{wilson_interval, wilson_low};
 use pleach_profile::ValueCounts;
 
@@ -13,10 +14,6 @@ const MIN_SHARE: f64 = 0.4;
 /// Cycles that code for one length saves: a call of the C library's routine for a few bytes takes some fifteen
 /// instructions, a jump through the linkage table among them, and what it stores or returns is waited for.
 const SAVED: f64 = 10.0;
-/// Cycles of the comparison.
-const COMPARISON: f64 = 1.0;
-/// Cycles of a mispredicted branch.
-const MISPREDICTION: f64 = 16.0;
 
 /// The lengths, with their counts, most frequent first, whose comparisons pay at the unfavourable ends of the intervals
 /// of their shares and of the share of `prediction` that is mispredicted ([`ValueSite::LengthPrediction`]). All
@@ -33,7 +30,7 @@ pub fn certain_lengths<'a>(operation: &'a ValueCounts, prediction: Option<&Value
         let count = count as f64;
         let share = if rest > 0.0 { count / rest } else { 0.0 };
         let low = wilson_low(share, operation.bursts as f64);
-        if share < MIN_SHARE || low * SAVED <= COMPARISON + mispredicted.min(1.0 - low) * MISPREDICTION {
+        if share < MIN_SHARE || low * SAVED <= COMPARISON + mispredicted.min(1.0 - low) * ADDED_MISPREDICTION {
             break;
         }
         rest -= count;

@@ -60,9 +60,9 @@ pub fn calls_that_stay(may_be_inlined: &[bool], calls: &[FunctionCall], referenc
         if call.caller == call.callee {
             calls_itself[call.caller] = true;
         } else if call.is_direct {
-            calls_of[call.callee] += call.count;
+            calls_of[call.callee] = calls_of[call.callee].saturating_add(call.count);
             if cycle_of[call.caller] == cycle_of[call.callee] {
-                calls_back[call.caller] += call.count;
+                calls_back[call.caller] = calls_back[call.caller].saturating_add(call.count);
             }
         }
     }
@@ -70,7 +70,7 @@ pub fn calls_that_stay(may_be_inlined: &[bool], calls: &[FunctionCall], referenc
         may_be_inlined[function]
             && !calls_itself[function]
             && calls_of[function] > 0
-            && calls_of[function] >= MIN_RATIO * calls_back[function]
+            && calls_of[function] >= MIN_RATIO.saturating_mul(calls_back[function])
     };
     let stays = |call: &FunctionCall| {
         call.is_direct

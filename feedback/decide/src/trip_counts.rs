@@ -193,11 +193,12 @@ impl InnermostLoop {
     /// Mean back edges of a visit.
     fn mean_back_edges(&self, cfg: &Cfg, profile: &FunctionProfile) -> Option<f64> {
         let bases = cfg.edge_bases();
-        let mut repeated = 0;
+        let mut repeated = 0_u64;
         for latch in &self.latches {
             let successors = &cfg.blocks[latch.index()].successors;
             for (&to, slot) in successors.iter().zip(bases[latch.index()] as usize..) {
-                repeated += if to == self.head { *profile.edges.get(slot)? } else { 0 };
+                let count = if to == self.head { *profile.edges.get(slot)? } else { 0 };
+                repeated = count.saturating_add(repeated);
             }
         }
         let visits = profile.blocks.get(self.head.index())?.saturating_sub(repeated);

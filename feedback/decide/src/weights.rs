@@ -176,7 +176,7 @@ pub fn function_treatment(cfg: &Cfg, profile: &FunctionProfile, evidence: &Recor
     let weight = |branch: &SampledBranch<'_>, (to, count): (BlockIndex, u64)| {
         let executed = !evidence.exact && branch.is_sampled && executed[to.index()] && !is_exceptional(cfg, to);
         if executed && profile.blocks[to.index()] <= half {
-            WEIGHT_SCALE.saturating_mul(count.max(2 * half))
+            WEIGHT_SCALE.saturating_mul(count.max(half.saturating_mul(2)))
         } else if count == 0 && !is_dead(to) {
             prior
         } else {

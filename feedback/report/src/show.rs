@@ -14,7 +14,7 @@ pub const JSON_VERSION: u32 = 1;
 /// Options of the output.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ShowOptions {
-    /// Number of functions to list, hottest first.
+    /// Number of functions to list, hottest first; 0: all that were executed.
     pub top: usize,
     /// A function to show in detail: its linkage name or its identifier.
     pub function: Option<String>,
@@ -318,6 +318,7 @@ impl Show {
 
 /// The hottest executed functions.
 fn listed(lines: &[(usize, FunctionLine)], top: usize) -> impl Iterator<Item = &(usize, FunctionLine)> {
+    let top = if top == 0 { usize::MAX } else { top };
     lines.iter().take(top).filter(|(_, line)| line.max_count > 0)
 }
 

@@ -49,7 +49,7 @@ bool couldBeBranch(const Instruction &I) {
          !match(Select, m_MaxOrMin(m_Value(), m_Value()));
 }
 
-void dependentHeaderPhis(const Instruction &From, const Loop &L, SmallPtrSetImpl<const Value *> &Found) {
+bool dependentHeaderPhis(const Instruction &From, const Loop &L, SmallPtrSetImpl<const Value *> &Found) {
   SmallPtrSet<const Instruction *, 32> Seen;
   SmallVector<const Instruction *, 16> Work{&From};
   while (!Work.empty() && Seen.size() < MaxFollowed) {
@@ -64,6 +64,7 @@ void dependentHeaderPhis(const Instruction &From, const Loop &L, SmallPtrSetImpl
         Work.push_back(Next);
     }
   }
+  return Work.empty();
 }
 
 double ChainsFrom::to(const Value *V, unsigned Depth) {

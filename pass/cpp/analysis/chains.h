@@ -15,8 +15,9 @@ double latency(const llvm::Instruction &I, const PleachLatencies &Of);
 // Whether an instruction is a select that could be a branch. Those that the programmer marked unpredictable remain selects.
 bool couldBeBranch(const llvm::Instruction &I);
 
-// The φs of a loop's header that depend on a value within an iteration.
-void dependentHeaderPhis(const llvm::Instruction &From, const llvm::Loop &L,
+// The φs of a loop's header that depend on a value within an iteration. Returns whether all were looked for: where too
+// much depends on the value, others may.
+bool dependentHeaderPhis(const llvm::Instruction &From, const llvm::Loop &L,
                          llvm::SmallPtrSetImpl<const llvm::Value *> &Found);
 
 // The longest chains from any of some values, within one iteration of a loop, or one execution of the function.
@@ -38,7 +39,7 @@ public:
   // that is a load takes the time of a load: it waits for a store.
   double to(const llvm::Value *V, unsigned Depth = 0);
 
-  // Whether all chains were followed to their beginning.
+  // Whether all chains were followed to their beginning. What was not may depend on the sources.
   bool areComplete() const { return Complete; }
 };
 

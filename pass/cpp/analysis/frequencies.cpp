@@ -61,6 +61,11 @@ double pleach_execution_share(LLVMValueRef V) {
   return Executions / static_cast<double>(Summary->getTotalCount());
 }
 
+// Sets a module flag of which linking keeps the largest value.
+void pleach_set_max_module_flag(LLVMModuleRef M, const char *Name, size_t Size, uint32_t Value) {
+  unwrap(M)->setModuleFlag(Module::Max, StringRef(Name, Size), Value);
+}
+
 // Sets the counts of irreducible loop headers and of targets of indirect branches, whose frequencies branch weights do
 // not determine. clang's own profiles do the same.
 void pleach_set_irreducible_headers(LLVMModuleRef Ref, LLVMValueRef V, const uint64_t *Counts,

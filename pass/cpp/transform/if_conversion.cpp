@@ -502,7 +502,8 @@ struct Decided {
 };
 
 // Cycles from what unpredictable branches decided to the condition of a branch; negative if there is no such chain, or if
-// it does not reach from one iteration or call to the next: then a processor overlaps iterations.
+// it does not reach from one iteration or call to the next: then a processor overlaps iterations. Infinite where the
+// search ended before all of it was known.
 double conditionChain(const Arms &A, const PleachLatencies &Latencies) {
   BasicBlock *From = A.Branch->getParent();
   DominatorTree DT(*From->getParent());
@@ -514,9 +515,10 @@ double conditionChain(const Arms &A, const PleachLatencies &Latencies) {
       Found.block(BB);
 
   SmallPtrSet<const Value *, 16> Sources;
+  bool IsComplete = true;
   if (L)
     for (const Instruction *I : Found.Values)
-      pleach::dependentHeaderPhis(*I, *L, Sources);
+      IsComplete &= pleach::dependentHeaderPhis(*I, *L, Sources);
   // Loads that read what a branch stored before.
   for (BasicBlock &BB : *From->getParent())
     if (!Found.Places.empty() && (!L || L->contains(&BB)))
@@ -526,23 +528,29 @@ double conditionChain(const Arms &A, const PleachLatencies &Latencies) {
             Sources.insert(Load);
 
   const Value *Condition = A.Branch->getCondition();
-  if (pleach::ChainsFrom(Sources, L, Latencies).to(Condition) < 0)
-    return -1;
+  constexpr double Unknown = std::numeric_limits<double>::infinity();
+  pleach::ChainsFrom Carried(Sources, L, Latencies);
+  if (Carried.to(Condition) < 0)
+    return IsComplete && Carried.areComplete() ? -1 : Unknown;
   Sources.insert(Found.Values.begin(), Found.Values.end());
-  return pleach::ChainsFrom(Sources, L, Latencies).to(Condition);
+  pleach::ChainsFrom All(Sources, L, Latencies);
+  const double Chain = All.to(Condition);
+  return All.areComplete() ? Chain : Unknown;
 }
 
-// Whether the first test of the next iteration depends on what two tests decide.
+// Whether the first test of the next iteration depends on what two tests decide, or may.
 bool isLoopCarried(const Tests &T, const PleachLatencies &Latencies) {
   const BasicBlock *From = T.First->getParent(), *Middle = T.Second->getParent();
   DominatorTree DT(*T.First->getFunction());
   LoopInfo Loops(DT);
   const Loop *L = Loops.getLoopFor(From);
   SmallPtrSet<const Value *, 16> Sources;
+  bool IsComplete = true;
   for (PHINode &Phi : T.failed()->phis())
     if (L && Phi.getIncomingValueForBlock(From) != Phi.getIncomingValueForBlock(Middle))
-      pleach::dependentHeaderPhis(Phi, *L, Sources);
-  return pleach::ChainsFrom(Sources, L, Latencies).to(T.First->getCondition()) >= 0;
+      IsComplete &= pleach::dependentHeaderPhis(Phi, *L, Sources);
+  pleach::ChainsFrom Chains(Sources, L, Latencies);
+  return Chains.to(T.First->getCondition()) >= 0 || !IsComplete || !Chains.areComplete();
 }
 
 } // namespace

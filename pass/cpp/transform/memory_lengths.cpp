@@ -47,13 +47,18 @@ static PreservedAnalyses preserved(bool Changed) {
   return Kept;
 }
 
-// Metadata of calls of memcmp that are no builtins only until their lengths are revealed.
+// Metadata of calls of memcmp that are no builtins only until their lengths are revealed, and an attribute that says
+// so: where equal calls become one, it stays, and the metadata does not.
 static constexpr char KeptLengthsMetadata[] = "pleach.kept.lengths";
+static constexpr char KeptLengthsAttribute[] = "pleach-kept-lengths";
 
 static void makeBuiltin(CallInst &Call) {
   Call.setMetadata(KeptLengthsMetadata, nullptr);
+  Call.removeFnAttr(KeptLengthsAttribute);
   Call.removeFnAttr(Attribute::NoBuiltin);
 }
+
+static bool isKept(const CallInst &Call) { return Call.getAttributes().hasFnAttr(KeptLengthsAttribute); }
 
 // A call with lengths whose function is the C library's.
 static bool isKnown(CallInst &Call, const TargetLibraryInfo &TLI, LibFunc &Known) {
@@ -67,9 +72,9 @@ PreservedAnalyses PleachKeepLengthsPass::run(Function &F, FunctionAnalysisManage
   for (Instruction &I : make_early_inc_range(instructions(F))) {
     auto *Call = dyn_cast<CallInst>(&I);
     LibFunc Known;
-    if (!Call || !Call->hasMetadata())
+    if (!Call || (!Call->hasMetadata() && !isKept(*Call)))
       continue;
-    if (Call->getMetadata(KeptLengthsMetadata)) {
+    if (isKept(*Call)) {
       // With a constant length the call is LLVM's again.
       if (isa<Constant>(Call->getArgOperand(2))) {
         makeBuiltin(*Call);
@@ -84,6 +89,7 @@ PreservedAnalyses PleachKeepLengthsPass::run(Function &F, FunctionAnalysisManage
         Call->setMetadata(PleachLengthsMetadata, nullptr);
         Call->setMetadata(KeptLengthsMetadata, Lengths);
         Call->addFnAttr(Attribute::NoBuiltin);
+        Call->addFnAttr(Attribute::get(F.getContext(), KeptLengthsAttribute));
         Changed = true;
       }
     }
@@ -96,13 +102,14 @@ PreservedAnalyses PleachRevealLengthsPass::run(Function &F, FunctionAnalysisMana
   bool Changed = false;
   for (Instruction &I : make_early_inc_range(instructions(F))) {
     auto *Call = dyn_cast<CallInst>(&I);
-    if (!Call || !Call->hasMetadata())
+    if (!Call || (!Call->hasMetadata() && !isKept(*Call)))
       continue;
     MDNode *Lengths = Call->getMetadata(PleachLengthsMetadata);
     Call->setMetadata(PleachLengthsMetadata, nullptr);
-    if (MDNode *Kept = Call->getMetadata(KeptLengthsMetadata)) {
-      Lengths = Kept;
+    if (isKept(*Call)) {
+      Lengths = Call->getMetadata(KeptLengthsMetadata);
       makeBuiltin(*Call);
+      Changed = true;
       if (CallInst *Comparison = replaceByBcmp(*Call, TLI))
         Call = Comparison;
     }

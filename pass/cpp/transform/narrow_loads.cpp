@@ -44,7 +44,8 @@ static std::optional<unsigned> onlyElement(const LoadInst &Load) {
   const auto *Type = dyn_cast<FixedVectorType>(Load.getType());
   constexpr unsigned MaxElements = 64, MinBits = 32;
   if (!Type || !Load.isSimple() || Type->getNumElements() < 2 || Type->getNumElements() > MaxElements ||
-      Type->getScalarType()->isPointerTy() || Type->getScalarSizeInBits() < MinBits)
+      Type->getScalarType()->isPointerTy() || Type->getScalarSizeInBits() < MinBits ||
+      !Load.getDataLayout().typeSizeEqualsStoreSize(Type->getScalarType()))
     return std::nullopt;
   uint64_t Read = 0;
   for (const User *By : Load.users())

@@ -1,5 +1,6 @@
 //! Metadata: makes nodes, and attaches profile data in the formats that LLVM's passes read.
 
+use crate::ffi;
 use inkwell::llvm_sys::LLVMContext;
 use inkwell::llvm_sys::core::{
     LLVMAddNamedMetadataOperand, LLVMConstInt, LLVMConstIntGetZExtValue, LLVMDisposeValueMetadataEntries,
@@ -12,9 +13,6 @@ use inkwell::llvm_sys::core::{
 use inkwell::llvm_sys::prelude::{LLVMMetadataRef, LLVMModuleRef, LLVMValueRef};
 use std::ffi::CStr;
 
-/// `llvm::Module::Max`: linking keeps the larger value of a flag.
-const BEHAVIOUR_MAX: u32 = 7;
-const MODULE_FLAGS: &CStr = c"llvm.module.flags";
 /// `IPVK_IndirectCallTarget`: the kind of value profiles that name callees.
 const INDIRECT_CALL_TARGET: u32 = 0;
 /// Kind of value profile: length of a memory operation (`IPVK_MemOPSize`).
@@ -113,7 +111,8 @@ impl Metadata {
     }
 }
 
-/// Gives a terminator the weights of its successors, shifted right until they fit 32 bits.
+/// Gives a terminator the weights of its successors, shifted right until they fit 32 bits. Only 0 becomes 0: that would
+/// mean that a direction is never taken.
 ///
 /// # Safety
 /// The terminator must be alive.
@@ -123,7 +122,11 @@ pub unsafe fn set_branch_weights(terminator: LLVMValueRef, weights: &[u64]) {
     // SAFETY: as the caller promises.
     let metadata = unsafe { Metadata::of_value(terminator) };
     let mut parts = vec![metadata.text("branch_weights")];
-    parts.extend(weights.iter().map(|weight| metadata.int((weight >> shift) as u32)));
+    parts.extend(
+        weights
+            .iter()
+            .map(|weight| metadata.int(((weight >> shift) as u32).max(u32::from(*weight > 0)))),
+    );
     metadata.attach(terminator, "prof", &mut parts);
 }
 
@@ -223,7 +226,9 @@ pub unsafe fn mark_unpredictable(terminator: LLVMValueRef, permille: u32) -> boo
 /// # Safety
 /// The call must be alive.
 pub unsafe fn set_call_targets(call: LLVMValueRef, targets: &[(u64, u64)]) {
-    let total = targets.iter().map(|&(_, count)| count).sum();
+    let total = targets
+        .iter()
+        .fold(0, |sum: u64, &(_, count)| sum.saturating_add(count));
     // SAFETY: as the caller promises.
     unsafe { set_value_profile(call, "prof", INDIRECT_CALL_TARGET, targets, total) };
 }
@@ -324,20 +329,13 @@ pub unsafe fn module_flag_number(module: LLVMModuleRef, name: &str) -> Option<u6
         .and_then(|&value| number_of(value))
 }
 
-/// Adds a module flag of which linking keeps the largest value, unless the module has it.
+/// Sets a module flag of which linking keeps the largest value.
 ///
 /// # Safety
 /// The module must be alive.
-pub unsafe fn add_max_module_flag(module: LLVMModuleRef, name: &str, value: u32) {
-    // SAFETY: as the caller promises.
-    unsafe {
-        if has_module_flag(module, name) {
-            return;
-        }
-        let metadata = Metadata::in_module(module);
-        let node = metadata.node(&mut [metadata.int(BEHAVIOUR_MAX), metadata.text(name), metadata.int(value)]);
-        metadata.add_to_module(module, MODULE_FLAGS, node);
-    }
+pub unsafe fn set_max_module_flag(module: LLVMModuleRef, name: &str, value: u32) {
+    // SAFETY: as the caller promises; the name is copied.
+    unsafe { ffi::pleach_set_max_module_flag(module, name.as_ptr(), name.len(), value) }
 }
 
 /// The calls between functions in LLVM's call-graph profile: caller, callee, count.

@@ -12,7 +12,7 @@ const FLAG: &str = "pleach.cold-for-speed";
 /// Requests speed for a module's cold blocks, now and at a link.
 pub fn compile_for_speed(module: &Module<'_>) {
     // SAFETY: the module is alive.
-    unsafe { metadata::add_max_module_flag(module.as_mut_ptr(), FLAG, 1) };
+    unsafe { metadata::set_max_module_flag(module.as_mut_ptr(), FLAG, 1) };
     ffi::compile_cold_blocks_for_speed();
 }
 

@@ -35,11 +35,12 @@ const SPLIT_CUTOFF: u32 = 999_999;
 /// function costs 2¹⁴. LLVM's own value on x86 is 0: registers that only rare calls need are saved at each entry.
 const SAVE_COST: u32 = 2 << 14;
 
-/// Requests placement by the profile in a module flag. `split`: also requests splitting off blocks without samples.
+/// Requests placement by the profile in a module flag, in place of an earlier request. `split`: also requests splitting
+/// off blocks without samples.
 pub fn request(module: &Module<'_>, split: bool) {
     let value = if split { SPLIT } else { PLACE };
     // SAFETY: the module is alive.
-    unsafe { metadata::add_max_module_flag(module.as_mut_ptr(), FLAG, value) };
+    unsafe { metadata::set_max_module_flag(module.as_mut_ptr(), FLAG, value) };
     if is_compiled_by_rustc(module) {
         // All modules of the process have the same profile, and none is compiled before it was at the anchor.
         set_options_without_target(value);

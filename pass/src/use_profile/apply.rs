@@ -134,7 +134,7 @@ pub fn run(
     }
     if !support.trip_counts() {
         // SAFETY: the module is alive.
-        unsafe { metadata::add_max_module_flag(module.as_mut_ptr(), FEW_BURSTS_FLAG, 1) };
+        unsafe { metadata::set_max_module_flag(module.as_mut_ptr(), FEW_BURSTS_FLAG, 1) };
     }
     let probed = settings.annotate || annotate::is_annotated(module);
     let mut decisions = Decisions::open(module, settings, source.summary().total_count)?;

@@ -69,6 +69,29 @@ fn states<'p>(profile: &'p Profile, function: &str) -> &'p [Covered] {
     &found.unwrap_or_else(|| panic!("{function} is not there")).coverage
 }
 
+/// Children that share the program's memory reset the action of SIGTRAP and block it, and then execute code that has
+/// breakpoints.
+#[test]
+fn children_made_by_vfork_may_reset_their_signals() {
+    let folder = scratch();
+    let built = folder.path().join("reset_signals");
+    compile(&built, &flags(&["annotate"]), &[program("reset_signals.c")]);
+    let plain = stdout(&mut Command::new(&built));
+    assert_eq!(plain.lines().count(), 6);
+    let out = folder.path().join("out.pleach");
+    let (recorded, messages) = record(&[], &out, &[&built]);
+    assert_eq!(recorded, plain, "{messages}");
+    let profile = read(&out);
+    let executed = |function| {
+        states(&profile, function)
+            .iter()
+            .copied()
+            .filter(|&s| is_executed(s))
+            .count()
+    };
+    assert!(executed("rarely") > 3, "{:?}", states(&profile, "rarely"));
+}
+
 /// Every case of the program, with threads, signals, forks and a library that is loaded three times, ten times each way.
 /// A tick may come while the loader unmaps a library whose breakpoints it would set again.
 #[test]

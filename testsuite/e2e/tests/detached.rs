@@ -214,12 +214,12 @@ fn folders_that_do_not_fit_are_refused() {
 
 #[test]
 fn a_killed_recorder_loses_no_samples() {
-    kill_and_recover("ptrace", false);
+    kill_and_recover("ptrace", &[], false);
 }
 
 #[test]
 fn a_killed_recorder_loses_no_hits_of_breakpoints() {
-    let (blocks, _) = kill_and_recover("run-ahead", false);
+    let (blocks, _) = kill_and_recover("run-ahead", &[], false);
     assert!(blocks["seen"].as_u64() > Some(0), "{blocks}");
     assert!(blocks["unknown"].as_u64() > Some(0), "{blocks}");
     assert_eq!(blocks["not-executed"], 0, "nobody knows what was hit later: {blocks}");
@@ -227,16 +227,23 @@ fn a_killed_recorder_loses_no_hits_of_breakpoints() {
 
 #[test]
 fn breakpoints_of_a_changed_file_are_not_recovered() {
-    let (_, messages) = kill_and_recover("run-ahead", true);
+    let (_, messages) = kill_and_recover("run-ahead", &[], true);
     assert!(
         messages.contains("spin: no breakpoints: the file has changed since"),
         "{messages}"
     );
 }
 
+/// The recorder has read samples and freed their space before it is killed.
+#[test]
+fn what_a_recorder_with_a_limit_had_not_read_is_recovered() {
+    let (_, messages) = kill_and_recover("run-ahead", &["--max-size", "16k"], false);
+    assert!(!messages.contains("damaged"), "{messages}");
+}
+
 /// Recovers the recording of a killed recorder, of a program whose file is `changed` meanwhile. The coverage of all its
 /// blocks, and what `recover` says.
-fn kill_and_recover(engine: &str, changed: bool) -> (serde_json::Value, String) {
+fn kill_and_recover(engine: &str, options: &[&str], changed: bool) -> (serde_json::Value, String) {
     let dir = scratch();
     let program = program_of_seconds(dir.path(), &[]);
     let temporary = dir.path().join("tmp");
@@ -244,8 +251,10 @@ fn kill_and_recover(engine: &str, changed: bool) -> (serde_json::Value, String) 
     let mut record = Command::new(pleach());
     record
         .env("TMPDIR", &temporary)
-        .args(["record", "--engine", engine, "--overhead", "20%", "-o"]);
+        .args(["record", "--engine", engine, "--overhead", "20%"])
+        .args(options);
     record
+        .arg("-o")
         .arg(dir.path().join("never.pleach"))
         .arg("--")
         .arg(&program)
@@ -261,7 +270,8 @@ fn kill_and_recover(engine: &str, changed: bool) -> (serde_json::Value, String) 
             .map(|path| path.metadata().map_or(0, |metadata| metadata.len()))
             .sum::<u64>()
     };
-    while written() < 32 << 10 {
+    let enough = if options.is_empty() { 32 << 10 } else { 256 << 10 };
+    while written() < enough {
         assert!(Instant::now() < patience, "nothing is written");
         std::thread::sleep(Duration::from_millis(20));
     }

@@ -178,7 +178,8 @@ pub fn is_armed(module: &Module, plan: &Plan, site: usize) -> bool {
 
 /// Whether the module's image shows a breakpoint where code is, or was until the program unloaded it.
 fn shows_breakpoint(module: &Module, plan: &Plan, site: usize) -> bool {
-    module.has_image() && locate(module, plan, site).is_some_and(|(address, _)| code::read(address) == Some(BREAKPOINT))
+    module.has_image()
+        && locate(module, plan, site).is_some_and(|(address, _)| code::byte_at(address) == Some(BREAKPOINT))
 }
 
 /// Writes a byte of the image, for all processes. `Some` if there is an image.
@@ -202,10 +203,10 @@ pub fn arm_one(module: &Module, site: usize) -> bool {
         return false;
     };
     if module.has_image() {
-        return write_image(module, address, BREAKPOINT).is_some() && code::read(address) == Some(BREAKPOINT);
+        return write_image(module, address, BREAKPOINT).is_some() && code::byte_at(address) == Some(BREAKPOINT);
     }
     // Another thread, or the code that the tick interrupted, may be unloading the module.
-    if code::read(address) != Some(byte) || !module.set_armed(site) {
+    if code::byte_at(address) != Some(byte) || !module.set_armed(site) {
         return false;
     }
     let is_written = code::write(address, &[BREAKPOINT]);
@@ -226,7 +227,7 @@ pub fn disarm_all(failure: Failure) {
         for site in 0..plan.sites().len() {
             if (module.clear_armed(site) || shows_breakpoint(module, &plan, site))
                 && let Some((address, byte)) = locate(module, &plan, site)
-                && code::read(address) == Some(BREAKPOINT)
+                && code::byte_at(address) == Some(BREAKPOINT)
             {
                 code::restore(address, byte);
             }

@@ -68,16 +68,22 @@ pub fn write(address: u64, bytes: &[u8]) -> bool {
     with_memory(write) == Some(bytes.len() as isize)
 }
 
-/// Reads a byte of code that the program may have unloaded since; `None` if nothing is there.
-pub fn read(address: u64) -> Option<u8> {
-    let mut byte = [0];
-    if sys::read_memory(address, &mut byte) == 1 {
-        return Some(byte[0]);
+/// Copies memory that the program may have unmapped since; returns the bytes copied.
+pub fn read(address: u64, buffer: &mut [u8]) -> usize {
+    let copied = sys::read_memory(address, buffer);
+    if copied != 0 {
+        return copied;
     }
     // Filters of system calls may refuse that.
-    // SAFETY: Kernel: it writes one byte.
-    let read = |fd| unsafe { syscall!(libc::SYS_pread64, fd, byte.as_mut_ptr(), 1, address) };
-    (with_memory(read) == Some(1)).then_some(byte[0])
+    // SAFETY: Kernel: it writes within the buffer.
+    let read = |fd| unsafe { syscall!(libc::SYS_pread64, fd, buffer.as_mut_ptr(), buffer.len(), address) };
+    with_memory(read).map_or(0, |copied| copied.max(0) as usize)
+}
+
+/// A byte of code; `None` if nothing is there.
+pub fn byte_at(address: u64) -> Option<u8> {
+    let mut byte = [0];
+    (read(address, &mut byte) == 1).then_some(byte[0])
 }
 
 /// Writes one byte, whatever it takes: a breakpoint that cannot be removed would be fatal. Where the kernel refuses to

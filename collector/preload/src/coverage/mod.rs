@@ -38,6 +38,7 @@ use crate::settings;
 use crate::signal_entry::Context;
 use crate::state_section::state_section;
 use crate::sys::{self, SignalsBlocked};
+pub use code::read as read_memory;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicU64};
 pub use pleach_wire::coverage::Failure;

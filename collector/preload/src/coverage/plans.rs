@@ -18,7 +18,7 @@ static FOLDER_FD: AtomicI32 = AtomicI32::new(-1);
 /// The answer of the recorder.
 #[derive(Clone, Copy, Debug)]
 pub enum Answer {
-    /// The module has nothing to observe.
+    /// The module has nothing to observe, or the recorder could not write its plan.
     Nothing,
     /// Its plan.
     Plan(Plan),

@@ -143,11 +143,9 @@ pub fn release_pending(thread: &Thread) {
     for which in [OwnedSignal::Trap, OwnedSignal::Tick] {
         let free = thread.blocked.load(Relaxed) & which.bit() == 0;
         if free && thread.pending.fetch_and(!which.bit(), Relaxed) & which.bit() != 0 {
-            sys::queue_signal(
-                sys::thread_id(),
-                which.number(),
-                thread.pending_info[which as usize].get(),
-            );
+            // SAFETY: the bit was set, and is clear now: nobody writes it.
+            let info = unsafe { *thread.pending_info[which as usize].get() };
+            sys::queue_signal(sys::thread_id(), which.number(), &info);
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Nothing here allocates: a child made by `vfork` runs in its parent's memory.
 
-use super::faults;
+use super::{faults, sharing_child};
 use crate::owned_signals;
 use crate::process;
 use crate::shard_writer;
@@ -25,8 +25,11 @@ pub extern "C" fn suspend() -> Suspended {
         faults::prepare_exec(true);
     }
     // The new image inherits the virtual mask.
-    // SAFETY: Current; a child made by `vfork` inherits its parent's mask.
-    let blocked = unsafe { thread::current_pointer().as_ref() }.map_or(0, |t: &Thread| t.blocked.load(Relaxed));
+    let blocked = match is_own {
+        // SAFETY: Current.
+        true => unsafe { thread::current_pointer().as_ref() }.map_or(0, |t: &Thread| t.blocked.load(Relaxed)),
+        false => sharing_child::blocked(),
+    };
     let has_mask = blocked != 0;
     let mask = if has_mask {
         sys::signal_mask(libc::SIG_BLOCK, owned_signals::join(blocked, 0))

@@ -3,7 +3,7 @@
 
 use crate::next_symbol::NextSymbol;
 use crate::process;
-use crate::{perf_event, quiesce};
+use crate::{descriptors, perf_event, quiesce};
 use core::ffi::c_int;
 
 type Set = unsafe extern "C" fn(c_int, *const libc::rlimit) -> c_int;
@@ -28,6 +28,14 @@ unsafe fn notice_limit(resource: c_int, new: *const libc::rlimit) {
     }
 }
 
+/// Changes a limit. The sampler raises that of descriptors for moments.
+fn changed(resource: c_int, change: impl FnOnce() -> c_int) -> c_int {
+    match resource == libc::RLIMIT_NOFILE as c_int && process::is_sampled_here() {
+        true => descriptors::with_limit(change),
+        false => change(),
+    }
+}
+
 /// # Safety
 /// As `setrlimit(2)`.
 pub unsafe extern "C" fn setrlimit(resource: c_int, new: *const libc::rlimit) -> c_int {
@@ -35,7 +43,7 @@ pub unsafe extern "C" fn setrlimit(resource: c_int, new: *const libc::rlimit) ->
     // SAFETY: Forward.
     unsafe {
         notice_limit(resource, new);
-        next(resource, new)
+        changed(resource, || next(resource, new))
     }
 }
 
@@ -60,7 +68,7 @@ pub unsafe extern "C" fn prlimit(
         if pid == 0 || pid == crate::process::pid() {
             notice_limit(resource, new);
         }
-        next(pid, resource, new, old)
+        changed(resource, || next(pid, resource, new, old))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Signal masks: the program sees what it set, while SIGTRAP and the tick are never really blocked.
 
-use super::{delivery, stacks};
+use super::{delivery, sharing_child, stacks};
 use crate::coverage;
 use crate::next_symbol::NextSymbol;
 use crate::owned_signals::{self, OwnedSignal, tick_signal};
@@ -29,26 +29,37 @@ pub fn resolve() {
     SIGNALFD.get();
 }
 
+/// The owned signals in a virtual mask after a change.
+fn after(how: c_int, before: u8, ours: u8) -> u8 {
+    match how {
+        libc::SIG_BLOCK => before | ours,
+        libc::SIG_UNBLOCK => before & !ours,
+        libc::SIG_SETMASK => ours,
+        _ => before,
+    }
+}
+
 /// Changes the virtual mask. Returns the owned signals blocked before, and the mask to set really; `None` if the
-/// thread has no virtual mask.
+/// caller has no virtual mask.
 pub fn change(how: c_int, set: Option<u64>) -> Option<(u8, Option<u64>)> {
-    let thread = Thread::current().filter(|_| process::is_active())?;
+    let Some(thread) = Thread::current().filter(|_| process::is_active()) else {
+        return sharing_child::is_caller().then(|| {
+            let before = sharing_child::blocked();
+            let set = set.map(owned_signals::split);
+            if let Some((ours, _)) = set {
+                sharing_child::set_blocked(after(how, before, ours));
+            }
+            (before, set.map(|(_, rest)| rest))
+        });
+    };
     let before = thread.blocked.load(Relaxed);
     let Some(set) = set else { return Some((before, None)) };
     let (ours, mut rest) = owned_signals::split(set);
-    let now = match how {
-        libc::SIG_BLOCK => before | ours,
-        libc::SIG_UNBLOCK => before & !ours,
-        libc::SIG_SETMASK => {
-            // Ticks stay blocked on an alternate stack of the program.
-            if stacks::is_on_program_stack(thread) {
-                rest |= sys::bit(tick_signal());
-            }
-            ours
-        }
-        _ => before,
-    };
-    thread.blocked.store(now, Relaxed);
+    // Ticks stay blocked on an alternate stack of the program.
+    if how == libc::SIG_SETMASK && stacks::is_on_program_stack(thread) {
+        rest |= sys::bit(tick_signal());
+    }
+    thread.blocked.store(after(how, before, ours), Relaxed);
     Some((before, Some(rest)))
 }
 

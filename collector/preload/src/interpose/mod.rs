@@ -14,6 +14,7 @@ pub mod jumps;
 pub mod limits;
 pub mod masks;
 pub mod memory;
+mod sharing_child;
 pub mod signals;
 pub mod stacks;
 pub mod thread_creation;

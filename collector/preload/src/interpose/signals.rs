@@ -1,7 +1,7 @@
 //! Signal actions. The program's actions for SIGTRAP and the tick are kept, but not installed. In its actions for other
 //! signals, the masks never really block these two.
 
-use super::{faults, masks, stacks};
+use super::{faults, masks, sharing_child, stacks};
 use crate::dispositions::{REMOVED, REMOVED_ONSTACK, REMOVED_TICK, REMOVED_TRAP, set_virtual_action, virtual_action};
 use crate::isolation;
 use crate::next_symbol::NextSymbol;
@@ -32,6 +32,10 @@ pub fn resolve() {
 /// As `sigaction(2)`.
 pub unsafe extern "C" fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
     let Some(next) = SIGACTION.get() else { return -1 };
+    if (1..65).contains(&signal) && sharing_child::is_caller() {
+        // SAFETY: Forward.
+        return unsafe { sharing_child::sigaction(|new, old| next(signal, new, old), signal, new, old) };
+    }
     if !process::is_sampled_here() || !(1..65).contains(&signal) {
         // SAFETY: Forward.
         return unsafe { next(signal, new, old) };
@@ -50,10 +54,7 @@ pub unsafe extern "C" fn sigaction(signal: c_int, new: *const libc::sigaction, o
                 mask: read_signal_set(&new.sa_mask),
             });
             if let Some(old) = old.as_mut() {
-                *old = core::mem::zeroed();
-                old.sa_sigaction = before.handler;
-                old.sa_flags = before.flags as i32;
-                write_signal_set(&mut old.sa_mask, before.mask);
+                *old = before.into();
             }
             if let Some(new) = new {
                 set_virtual_action(which, new);
@@ -104,20 +105,31 @@ pub unsafe extern "C" fn __sigaction(signal: c_int, new: *const libc::sigaction,
     unsafe { sigaction(signal, new, old) }
 }
 
+/// The owned signal with this number, if its state is virtual for the caller.
+fn virtual_signal(signal: c_int) -> Option<OwnedSignal> {
+    OwnedSignal::from_number(signal).filter(|_| process::is_sampled_here() || sharing_child::is_caller())
+}
+
+/// Sets the program's action for an owned signal, but not for a child that shares this memory.
+fn set_own_action(which: OwnedSignal, new: KernelAction) {
+    if process::is_own_memory() {
+        set_virtual_action(which, new);
+    }
+}
+
 /// The older functions, which set fixed flags.
 fn old_style(signal: c_int, handler: usize, flags: c_int, next: &NextSymbol<Signal>) -> usize {
     if process::is_sampled_here() {
         isolation::note_action(signal, handler);
     }
-    let which = OwnedSignal::from_number(signal).filter(|_| process::is_sampled_here());
-    if let Some(which) = which {
+    if let Some(which) = virtual_signal(signal) {
         let before = virtual_action(which).handler;
         let mask = if flags & libc::SA_NODEFER != 0 {
             0
         } else {
             sys::bit(signal)
         };
-        set_virtual_action(
+        set_own_action(
             which,
             KernelAction {
                 handler,
@@ -192,10 +204,11 @@ pub unsafe extern "C" fn sysv_signal(signal: c_int, handler: usize) -> usize {
 /// As `sigset(3)`.
 pub unsafe extern "C" fn sigset(signal: c_int, handler: usize) -> usize {
     const SIG_HOLD: usize = 2;
-    if handler == SIG_HOLD && OwnedSignal::from_number(signal).is_some() && process::is_sampled_here() {
-        let set = sys::bit(signal);
-        masks::change(libc::SIG_BLOCK, Some(set));
-        return OwnedSignal::from_number(signal).map_or(libc::SIG_ERR, |which| virtual_action(which).handler);
+    if handler == SIG_HOLD
+        && let Some(which) = virtual_signal(signal)
+    {
+        masks::change(libc::SIG_BLOCK, Some(sys::bit(signal)));
+        return virtual_action(which).handler;
     }
     old_style(signal, handler, 0, &SIGSET)
 }
@@ -203,8 +216,8 @@ pub unsafe extern "C" fn sigset(signal: c_int, handler: usize) -> usize {
 /// # Safety
 /// As `sigignore(3)`.
 pub unsafe extern "C" fn sigignore(signal: c_int) -> c_int {
-    if let Some(which) = OwnedSignal::from_number(signal).filter(|_| process::is_sampled_here()) {
-        set_virtual_action(
+    if let Some(which) = virtual_signal(signal) {
+        set_own_action(
             which,
             KernelAction {
                 handler: libc::SIG_IGN,

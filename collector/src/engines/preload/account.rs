@@ -3,6 +3,7 @@
 #![allow(unsafe_code, reason = "the account is mapped")]
 
 use crate::stats::{Confined, Unsampled};
+use crate::sys::open_regular;
 use pleach_wire::account::{Account, FILE, SIZE, Totals, time};
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
@@ -51,7 +52,7 @@ impl RunAccount {
     /// The file cannot be read, or is none.
     pub(crate) fn open(directory: &Path) -> Result<Self> {
         let mut page = memmap2::MmapMut::map_anon(SIZE)?;
-        File::open(directory.join(OsStr::from_bytes(FILE.to_bytes())))?.read_exact(&mut page)?;
+        open_regular(directory, FILE.to_bytes(), false)?.read_exact(&mut page)?;
         let this = Self {
             page: page.make_read_only()?,
             begun_before: 0,
@@ -70,8 +71,10 @@ impl RunAccount {
     /// # Errors
     /// The file cannot be mapped.
     pub(crate) fn subtract_written(directory: &Path, bytes: u64) -> Result<()> {
-        let path = directory.join(OsStr::from_bytes(FILE.to_bytes()));
-        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        let file = open_regular(directory, FILE.to_bytes(), true)?;
+        if file.metadata()?.len() < SIZE as u64 {
+            return Err(std::io::Error::other("the account of the recording is damaged"));
+        }
         // SAFETY: the file does not shrink; processes change it only by atomic operations, as we do.
         let page = unsafe { memmap2::MmapOptions::new().len(SIZE).map_mut(&file)? };
         // SAFETY: the page is large enough and aligned; any value is valid.

@@ -19,7 +19,7 @@ use super::options::{CoverageMode, RecordOptions};
 use super::session::{Collected, Session};
 use crate::convergence::{Convergence, Repeat};
 use crate::coverage::{Coverage, Unseen};
-use crate::detached;
+use crate::detached::{self, TemporaryFolder};
 use crate::launch;
 use crate::signals::Forwarding;
 use crate::stats::{Confined, Stats, Unsampled};
@@ -159,7 +159,7 @@ impl Session for PreloadSession<'_> {
     }
 
     fn run(&mut self, mut command: Command, run: u32) -> Result<ExitStatus, RecordError> {
-        let directory = detached::temporary_folder().map_err(io("cannot make a temporary directory"))?;
+        let directory = TemporaryFolder::new().map_err(io("cannot make a temporary directory"))?;
         command.env("LD_PRELOAD", preload_list(&self.preload, directory.path())?);
         command.env(shard::DIRECTORY_VARIABLE, directory.path());
         command.env(shard::SETTINGS_VARIABLE, self.settings(run).to_text());
@@ -354,9 +354,19 @@ pub(crate) fn find_libraries(preload: &Path) -> Result<PathBuf, RecordError> {
 /// The value of `LD_PRELOAD`. The loader splits it at spaces and colons, so a path that contains them is replaced by a
 /// symbolic link in `directory`, where another one leads to the sampler.
 fn preload_list(preload: &Path, directory: &Path) -> Result<OsString, RecordError> {
+    let is_split = |path: &OsStr| path.as_bytes().iter().any(|b| b" :".contains(b));
     let mut list = preload.as_os_str().to_owned();
-    if list.as_bytes().iter().any(|b| b" :".contains(b)) {
+    if is_split(&list) {
         let link = directory.join(start::STUB);
+        if is_split(link.as_os_str()) {
+            let what = format!(
+                "the dynamic loader cannot load {}, whose path has a space or a colon, nor a link to it in {}: set TMPDIR \
+                 to a directory without",
+                preload.display(),
+                directory.display()
+            );
+            return Err(io(what)(std::io::ErrorKind::InvalidInput.into()));
+        }
         for (library, link) in [(preload, &link), (&beside(preload), &beside(&link))] {
             std::os::unix::fs::symlink(library, link).map_err(io("cannot link to the sampler"))?;
         }

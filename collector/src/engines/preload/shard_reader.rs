@@ -4,7 +4,7 @@
 //! A process stores uncompressed bursts in its shard, and the recorder compresses them. The sampler could compress
 //! earlier, but it runs in signal handlers of a process that may be killed at any moment: unwritten state would be
 //! lost, and each process would need its own counters. With a limit on the set's size, the recorder therefore reads
-//! shards whenever [`UNREAD_THRESHOLD`] bytes are waiting, and punches holes for the blocks that it has read. The
+//! shards whenever [`UNREAD_THRESHOLD`] bytes are waiting, and punches holes where the bursts were that it has read. The
 //! following is bounded, however long the command runs:
 //!
 //! - the disk: [`UNREAD_THRESHOLD`] bytes, the samples of a [`MAX_POLL_INTERVAL`], and a few blocks for each process;
@@ -12,20 +12,21 @@
 //! - the loss when a process is killed: the frame that it was writing, as without a limit.
 //!
 //! Names are not bounded: a few dozen bytes for each process image and each file that it maps. If the file system
-//! cannot punch holes, the disk is not bounded ([`ShardReader::unreclaimed`]). If the recorder is killed, the recording
-//! is lost, as without a limit.
+//! cannot punch holes, the disk is not bounded ([`ShardReader::unreclaimed`]). If the recorder is killed, what it had
+//! read is lost; the rest can be recovered, because the frames that identify a process, and its mappings, stay.
 
 #![allow(unsafe_code, reason = "system calls")]
 
 use crate::convergence::Convergence;
 use crate::convert::{Conversion, Found, Taken};
 use crate::store::Store;
+use crate::sys::open_regular;
 use crate::vector::VectorSet;
 use crate::watch::Watcher;
 use pleach_wire::shard::{EXTENSION, Frame, Frames};
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{Error, Result};
 use std::ops::Range;
 use std::os::fd::AsRawFd;
@@ -163,7 +164,7 @@ impl ShardReader {
         let mut heads = Vec::new();
         for name in shards(directory)? {
             if !conversion.knows(&name) {
-                let file = File::open(directory.join(OsStr::from_bytes(&name)))?;
+                let file = open_regular(directory, &name, false)?;
                 if conversion.taken_of(&name) > 0 && file.metadata()?.size() <= conversion.taken_of(&name) {
                     continue; // nothing new
                 }
@@ -194,10 +195,7 @@ impl ShardReader {
         all: bool,
         conversion: &mut Conversion,
     ) -> Result<()> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(!all)
-            .open(directory.join(OsStr::from_bytes(name)))?;
+        let file = open_regular(directory, name, !all)?;
         loop {
             let taken = conversion.taken_left(name);
             if taken == 0 {
@@ -218,6 +216,10 @@ impl ShardReader {
         }
         let begin = from;
         loop {
+            // A recorder that was killed had read what was there.
+            let hole = next_data(&file, from).map_or(0, |data| data - from);
+            conversion.skip(name, hole);
+            from += hole;
             let bytes = read_at(&file, from, CHUNK)?;
             let last = all && bytes.len() < CHUNK;
             let done = conversion.take(name, &bytes, last, &mut self.set, &mut self.store);
@@ -226,7 +228,7 @@ impl ShardReader {
                 break;
             }
         }
-        if self.limit.is_some() && !all && from > begin && !give_back(&file, from) {
+        if self.limit.is_some() && !all && from > begin && free(directory, name, begin..from).is_err() {
             self.unreclaimed = true;
         }
         Ok(())
@@ -239,8 +241,7 @@ impl ShardReader {
 /// # Errors
 /// The shard cannot be read or written, or the file system cannot free blocks.
 pub(crate) fn free(directory: &Path, name: &[u8], range: Range<u64>) -> Result<u64> {
-    let path = directory.join(OsStr::from_bytes(name));
-    let file = OpenOptions::new().read(true).write(true).open(path)?;
+    let file = open_regular(directory, name, true)?;
     let (mut at, mut freed) = (range.start, 0);
     while at < range.end {
         let chunk = read_at(&file, at, CHUNK.min(usize::try_from(range.end - at).unwrap_or(CHUNK)))?;
@@ -278,12 +279,13 @@ fn free_range(file: &File, at: u64, range: Range<usize>) -> Result<u64> {
     Ok(range.len() as u64)
 }
 
-/// Names of the shards in a directory.
+/// Names of the shards in a directory. Links and pipes are none.
 fn shards(directory: &Path) -> Result<Vec<Vec<u8>>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(directory)? {
-        let name: OsString = entry?.file_name();
-        if Path::new(&name).extension() == Some(OsStr::new(EXTENSION)) {
+        let entry = entry?;
+        let name: OsString = entry.file_name();
+        if Path::new(&name).extension() == Some(OsStr::new(EXTENSION)) && entry.file_type()?.is_file() {
             names.push(name.into_vec());
         }
     }
@@ -321,13 +323,7 @@ fn next_data(file: &File, from: u64) -> Option<u64> {
     }
 }
 
-/// Frees the blocks that were read. The file's length remains, because its writer appends. False if the file system
-/// cannot free blocks.
-fn give_back(file: &File, bytes: u64) -> bool {
-    bytes == 0 || punch(file, 0, bytes).is_ok()
-}
-
-/// Frees blocks. What lies in them reads as zeros.
+/// Frees blocks. What lies in them reads as zeros; the file's length remains, because its writer appends.
 fn punch(file: &File, at: u64, bytes: u64) -> Result<()> {
     let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
     let number = |value: u64| libc::off_t::try_from(value).map_err(Error::other);

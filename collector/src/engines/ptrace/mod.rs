@@ -23,7 +23,7 @@ use super::preload::shard_reader::ShardReader;
 use super::run_loop::{Recording, Runs};
 use super::session::{Collected, Session};
 use crate::convergence::{Convergence, Repeat};
-use crate::detached;
+use crate::detached::{self, TemporaryFolder};
 use crate::launch;
 use crate::signals::{Forwarding, Watch};
 use crate::stats::Stats;
@@ -34,7 +34,6 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
-use tempfile::TempDir;
 use tracer::{NotStopped, Tracer};
 
 /// A command to be recorded from outside.
@@ -84,7 +83,7 @@ impl<'a> PtraceSession<'a> {
     fn sample(
         &mut self,
         run: u32,
-        folder: &TempDir,
+        folder: &TemporaryFolder,
         processes: &[u32],
         is_child: bool,
         is_over: &(dyn Fn() -> bool + Sync),
@@ -112,8 +111,8 @@ impl<'a> PtraceSession<'a> {
 }
 
 /// A new folder for the shards of a run.
-fn shard_folder() -> Result<TempDir, RecordError> {
-    let folder = detached::temporary_folder().map_err(io("cannot make a temporary directory"))?;
+fn shard_folder() -> Result<TemporaryFolder, RecordError> {
+    let folder = TemporaryFolder::new().map_err(io("cannot make a temporary directory"))?;
     detached::sign(folder.path(), Engine::RunAhead).map_err(io("cannot make a temporary file"))?;
     Ok(folder)
 }

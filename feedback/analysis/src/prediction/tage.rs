@@ -2,7 +2,7 @@
 //! history length branch predictors”, 2006). A table of two-bit counters by branch, and seven tables of counters by
 //! branch and history, each of a longer history than the one before; the longest history that is known predicts.
 //!
-//! BranchHistory is that of taken branches, as in current processors: which branch went where. That is what bursts
+//! The history is that of taken branches, as in current processors: which branch went where. That is what bursts
 //! consist of.
 
 use pleach_collector::stream::mix;

@@ -27,7 +27,8 @@ pub struct Args {
     #[command(flatten)]
     files: RecordedFiles,
     /// Take what the profile has out of the recording: the next profile begins where this one ends, and the space is
-    /// free again. For services that run for weeks: rotate before --max-dir-size is reached, and merge the profiles.
+    /// free again. An existing FILE is renamed FILE.old. For services that run for weeks: rotate before --max-dir-size is
+    /// reached, and merge the profiles.
     #[arg(long)]
     rotate: bool,
     /// Write measurements of the recording to this file, as JSON.
@@ -53,7 +54,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         events: &[],
         needs_samples: true,
         quiet: args.quiet,
-        keeps_old: false,
+        // Without --rotate, the new profile has all that the old one has.
+        keeps_old: args.rotate,
         subject: Subject::Folder,
     };
     Ok(if target.write(&collection.recording)? {

@@ -54,7 +54,7 @@ pub struct Args {
     #[arg(short, long, value_name = "NAME")]
     function: Vec<String>,
     /// Number of functions to list, by descending number of executed blocks; 0 lists all (default: 20).
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", conflicts_with_all = ["json", "lcov", "text"])]
     top: Option<usize>,
     /// The annotated program, or one of its libraries, for the instructions and source lines of blocks; may be
     /// repeated.

@@ -52,9 +52,9 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = FormatArg::PerfData)]
     format: FormatArg,
     /// Maximum number of branches in a branch stack, for perf.data and perfscript. A burst that is longer becomes
-    /// several branch stacks. Each branch is in exactly one stack; the code between two stacks is lost.
-    #[arg(long, default_value_t = 32, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=2700))]
-    depth: u32,
+    /// several branch stacks. Each branch is in exactly one stack; the code between two stacks is lost (default: 32).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=2700))]
+    depth: Option<u32>,
     #[command(flatten)]
     files: RecordedFiles,
     /// Leave inline stacks out, for llvm-sample: a function's counts are summed over all of its inlined copies.
@@ -115,6 +115,10 @@ struct Export {
 pub fn run(args: &Args) -> Result<ExitCode> {
     if args.flat && args.format != FormatArg::LlvmSample {
         bail!("--flat is for --format llvm-sample: other formats have no counts of functions");
+    }
+    let has_depth = matches!(args.format, FormatArg::PerfData | FormatArg::Perfscript);
+    if args.depth.is_some() && !has_depth {
+        bail!("--depth is for --format perf.data and perfscript: other formats have no branch stacks");
     }
     if args.format == FormatArg::Parquet {
         return tables::export(args);

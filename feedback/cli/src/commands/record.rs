@@ -56,15 +56,16 @@ pub struct Args {
     /// in pleach.
     #[arg(long, conflicts_with = "engine")]
     verify: bool,
-    /// Wall time to sample, from the command's start: 30s, 500ms (default: the whole run). The command is not stopped
-    /// afterwards.
+    /// Wall time to sample, from the command's start, or with --env from now: 30s, 500ms (default: the whole run). The
+    /// command is not stopped afterwards.
     #[arg(long, value_parser = duration)]
     duration: Option<Duration>,
     /// Mean CPU time between bursts, in place of a budget (--overhead): 500us, 4ms. Periods are random, unless `fixed`
     /// follows: 4ms,fixed. Fixed periods can alias with loops of the same period.
     #[arg(long, value_parser = period, value_name = "TIME[,fixed]", conflicts_with = "overhead")]
     period: Option<Period>,
-    /// Number of taken branches in a burst (default: 1000, or what the budget allows). Hardware has its own (lbr).
+    /// Usual number of taken branches in a burst; up to four times as many where ticks are rare, as in containers (default:
+    /// 1000, for `--engine step` 64, or what the budget allows). Hardware has its own (lbr).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_BURST as i64))]
     burst: Option<u32>,
     /// Use a CPU timer with the kernel's tick rate, as if perf_event_open were refused.
@@ -84,7 +85,7 @@ pub struct Args {
     /// Correct the time bias: timer ticks hit slow code more often. Hardware breakpoints measure the time per branch at
     /// some bursts, and branches are weighted by it. Costs a third of the bursts; helps programs whose phases differ in
     /// speed.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["verify", "env"])]
     correct_time_bias: bool,
     /// Whether one-shot breakpoints show which code is executed, rare code included, and which is not: beside sampling,
     /// in the same budget (on), or in place of sampling (only). Branch records (lbr) have none.
@@ -92,7 +93,7 @@ pub struct Args {
     coverage: CoverageArg,
     /// CPU time that breakpoints may use at the start of a recording, ahead of the budget. A hit costs some 4 µs. Code
     /// whose breakpoints would exceed it is reported as unknown (default: the budget of six CPU-seconds, at most 60ms).
-    #[arg(long, value_parser = duration_or_zero, value_name = "TIME")]
+    #[arg(long, value_parser = duration_or_zero, value_name = "TIME", conflicts_with = "env")]
     coverage_advance: Option<Duration>,
     /// Sample only threads of this name (as in /proc/PID/task/TID/comm, 15 bytes) or kernel id; may be repeated. Not
     /// with branch records (lbr). Breakpoints see all threads.
@@ -106,7 +107,7 @@ pub struct Args {
     keep_vectors: bool,
     /// Maximum size of the raw vectors in the profile, in bytes: 64k, 20M, 1G. Above it, vectors are compressed to a
     /// sample while the command runs, which also bounds memory and temporary files; for runs of hours.
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "env")]
     max_size: Option<u64>,
     /// Report the phases of the program on standard error as they are found, in bounded memory. First executions, which
     /// reveal shorter phases, are known at the end only (`pleach phases`).
@@ -128,7 +129,7 @@ pub struct Args {
     output: PathBuf,
     /// Run nothing: begin a recording in this directory, and print the environment of programs that a service manager
     /// or a container engine starts. `pleach collect` makes a profile of what they have written. Without breakpoints.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["command", "repeat", "output", "stats", "keep_vectors", "verify", "binary"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["command", "repeat", "output", "stats", "keep_vectors", "verify", "binary", "symfs"])]
     env: Option<PathBuf>,
     /// With --env: maximum size of what all processes write together. Sampling pauses when this size is reached, until
     /// `pleach collect --rotate` has taken what was written.
@@ -184,6 +185,25 @@ impl Args {
             None if is_asked_for => Ok(true),
             None => Ok(self.engine == EngineArg::Auto && self.command.first().is_some_and(|name| is_static(name))),
         }
+    }
+
+    /// Options that an engine cannot follow.
+    ///
+    /// # Errors
+    /// There is one.
+    fn check_engine(&self, engine: Engine) -> Result<()> {
+        if engine == Engine::Lbr && self.coverage == CoverageArg::Only {
+            bail!("branch records have no breakpoints: with --coverage only, leave out `--engine lbr` and --event");
+        }
+        if engine != Engine::RunAhead && self.correct_time_bias {
+            bail!("--correct-time-bias is for `--engine run-ahead`: other engines do not time their bursts");
+        }
+        if self.coverage == CoverageArg::Off && self.coverage_advance.is_some() {
+            bail!(
+                "--coverage-advance is what breakpoints may use, and --coverage off sets none: leave one of them out"
+            );
+        }
+        Ok(())
     }
 
     fn chooses_threads(&self) -> bool {
@@ -283,6 +303,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let engine = args.engine.engine(args.wants(&events))?;
     events.check(engine, args.engine)?;
+    args.check_engine(engine)?;
     let from_outside = engine == Engine::RunAhead && args.is_from_outside(&events)?;
     let phases = args.phases.then(|| PhaseWatch::new(args.interval));
     let options = RecordOptions {
@@ -368,12 +389,16 @@ fn print_environment(args: &Args, folder: &Path) -> Result<ExitCode> {
             "branch records and sampling from outside need a recorder: with --env, leave out `--engine lbr` or `ptrace`"
         );
     }
+    if args.coverage == CoverageArg::Only {
+        bail!("breakpoints need a recorder: with --env, leave out --coverage only");
+    }
     let options = RecordOptions {
         engine,
         overhead: args.overhead,
         duration: args.duration,
         period: args.period.map(|period| period.mean),
         has_equal_periods: args.period.is_some_and(|period| period.is_fixed),
+        burst: args.burst,
         timer_only: args.timer_only,
         threads: args.threads(engine)?,
         ..RecordOptions::new(sampling::sampler(engine)?)

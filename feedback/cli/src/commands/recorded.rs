@@ -5,7 +5,7 @@ use super::inputs::DEFAULT_PROFILE;
 use super::output::plural;
 use super::profile_output::keep_old;
 use anyhow::{Context, Result};
-use pleach_analysis::analyse::{Analysis, AnalysisError, analyse, without_functions};
+use pleach_analysis::analyse::{Analysis, analyse, without_functions};
 use pleach_analysis::program::Program;
 use pleach_analysis::time_bias::{Model, Weights};
 use pleach_annotate::find::Finder;
@@ -64,10 +64,6 @@ pub enum Subject {
 impl Target<'_> {
     /// Writes what was recorded. Returns whether anything was sampled.
     pub fn write(&self, recording: &Recording) -> Result<bool> {
-        if let Some(path) = self.stats {
-            let text = serde_json::to_string_pretty(&recording.stats)?;
-            std::fs::write(path, text + "\n").with_context(|| format!("cannot write {}", path.display()))?;
-        }
         if let Some(verified) = &recording.stats.verified {
             report(verified);
         }
@@ -100,6 +96,17 @@ impl Target<'_> {
                 keep_old(self.output)?;
             }
             write_or_keep(self.output, &profile, &recording.vectors)?;
+        }
+        // Behind the profile, which must not be lost where these cannot be written.
+        if let Some(path) = self.stats {
+            let text = serde_json::to_string_pretty(&recording.stats)?;
+            std::fs::write(path, text + "\n").with_context(|| {
+                format!(
+                    "cannot write {}, but the profile: {}",
+                    path.display(),
+                    fate.describe(self.output)
+                )
+            })?;
         }
         if !self.quiet && recording.unreclaimed {
             eprintln!(
@@ -388,7 +395,7 @@ pub fn analysed(
             }
             Ok(add_events(profile))
         }
-        Err(error @ (AnalysisError::NotAnnotated | AnalysisError::Unusable | AnalysisError::Gone)) => {
+        Err(error) => {
             eprintln!(
                 "pleach: warning: {error}. The raw vectors are kept, but `pleach flags use` cannot use the result"
             );
@@ -397,7 +404,6 @@ pub fn analysed(
                 ..without_functions(vectors)
             }))
         }
-        Err(error) => Err(error.into()),
     }
 }
 

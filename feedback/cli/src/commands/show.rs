@@ -24,7 +24,7 @@ pub struct Args {
     /// Sampled profiles (.pleach), or exact counts (.plcnt); several are merged (default: default.pleach).
     #[arg(value_name = "FILE")]
     profiles: Vec<PathBuf>,
-    /// Number of functions to list, hottest first (default: 20; with --json: all).
+    /// Number of functions to list, hottest first; 0 lists all (default: 20; with --json: all).
     #[arg(short = 'n', long, alias = "topn", value_name = "N")]
     top: Option<usize>,
     /// Show one function in detail: its blocks, edges and call targets.

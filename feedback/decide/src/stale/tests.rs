@@ -229,6 +229,26 @@ fn a_new_name_is_found_by_likeness_if_nothing_else_is_like_it() {
     assert!(rename::is_moved(&old, &new) && !rename::is_moved(&old, &other));
     let tiny = cfg(&[&[]], &[3], &[]);
     assert!(!rename::is_moved(&tiny, &tiny));
+    // Many at a time, as where a namespace has another name: too many pairs to compare, and other callees.
+    let many: Vec<Cfg> = (0..200)
+        .map(|at| {
+            let mut cfg = old.clone();
+            cfg.blocks[0].instructions = at;
+            cfg
+        })
+        .collect();
+    let of_new_names: Vec<Cfg> = many
+        .iter()
+        .map(|cfg| {
+            let mut cfg = cfg.clone();
+            for call in &mut cfg.calls {
+                call.callee = Callee::Direct(FunctionGuid::of_name("another"));
+            }
+            cfg
+        })
+        .collect();
+    let found = rename::renamed(&Vec::from_iter(&many), &Vec::from_iter(of_new_names.iter().rev()));
+    assert_eq!(found, (0..200).rev().map(Some).collect::<Vec<_>>());
     assert!(rename::is_renamed(&old, &old) && !rename::is_renamed(&old, &new));
 }
 

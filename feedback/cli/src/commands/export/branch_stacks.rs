@@ -6,6 +6,8 @@ use super::{Args, Export, FormatArg};
 use anyhow::{Result, bail};
 use pleach_collector::perf::export::{ExportOptions, perf_data, perf_script, stacks};
 
+/// Default depth of a branch stack: that of Intel's processors.
+const DEPTH: u32 = 32;
 /// A burst may represent many equal ones; with more stacks than this, files have hundreds of gigabytes.
 const MAX_STACKS: u64 = 1 << 28;
 
@@ -14,7 +16,7 @@ pub fn export(args: &Args) -> Result<Export> {
     let name = args.profile.display();
     let vectors = kept_vectors(&args.profile)?;
     let options = ExportOptions {
-        depth: args.depth as usize,
+        depth: args.depth.unwrap_or(DEPTH) as usize,
     };
     let stacks = stacks(&vectors, options);
     if stacks > MAX_STACKS {
