@@ -4,8 +4,8 @@
 //! each overflow. If the kernel refuses events, or descriptors run out, a POSIX CPU timer sends the signal, at the
 //! kernel's timer rate.
 //!
-//! The intervals are exponential, from a thread's start on, with a mean that follows the account of the whole recording
-//! ([`account`]). So neither the age of a thread or process nor the cost of its own start affects the rate. Children
+//! The intervals are exponential, but for a shortest time, from a thread's start on, with a mean that follows the account
+//! of the whole recording ([`account`]). So neither the age of a thread or process nor the cost of its own start affects the rate. Children
 //! made by `fork` have the same rate in another way ([`pleach_wire::forked`]).
 
 use crate::account;
@@ -25,6 +25,16 @@ use pleach_wire::random::interval;
 
 /// Minimum time between ticks. If the budget allows more ticks, bursts become longer instead.
 const MIN_PERIOD_NS: f64 = 200_000.0;
+/// Shortest time to a tick of an event. The timer of an event of user mode that fires while the kernel runs starts over. If
+/// handling its interrupt takes longer than the event's period, some 25 µs in a virtual machine, the kernel does nothing
+/// else: it came no further for 108 s once.
+const SHORTEST_NS: u64 = 100_000;
+
+/// The same, where the signal of a tick takes long as well.
+fn shortest_ns() -> u64 {
+    SHORTEST_NS.max(settings::get().signal_ns.saturating_mul(2))
+}
+
 /// Timers tick at the kernel's rate, which is 100 to 1000 Hz.
 const TIMER_PERIOD_NS: f64 = 4_000_000.0;
 /// Instructions between two taken branches, for the first guess.
@@ -314,8 +324,8 @@ impl Ticker {
         let ns = if account::is_full() { ns.max(FULL_WAIT_NS) } else { ns };
         match self.source {
             Source::Event(_) if perf_event::are_forbidden() => {}
-            Source::Event(event) => event.arm_once(ns),
-            Source::Timer(_) => set_timer(self.source, ns),
+            Source::Event(event) => event.arm_once(ns.max(shortest_ns())),
+            Source::Timer(_) => set_timer(self.source, ns.max(1000)),
             Source::None => {}
         }
     }
@@ -334,11 +344,12 @@ impl Ticker {
         let ns = if settings::get().has_equal_periods {
             mean
         } else if self.early == EarlySampling::NONE {
-            interval(mean, uniform)
+            let shortest = shortest_ns() as f64;
+            shortest + interval((mean - shortest).max(0.0), uniform)
         } else {
             self.early_interval(mean, uniform)
         };
-        self.arm((ns as u64).max(1000));
+        self.arm(ns as u64);
     }
 
     fn early_interval(&mut self, mean: f64, uniform: f64) -> f64 {
@@ -352,7 +363,7 @@ impl Ticker {
 
     /// Arms the tick that is due when the thread's CPU time is `due_ns`.
     pub fn arm_at(&self, due_ns: u64) {
-        self.arm(due_ns.saturating_sub(sys::thread_cpu_ns()).max(1000));
+        self.arm(due_ns.saturating_sub(sys::thread_cpu_ns()));
     }
 
     /// Mean CPU time from one tick to the next that the budget allows, in nanoseconds.

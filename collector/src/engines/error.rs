@@ -42,7 +42,7 @@ pub enum RecordError {
     NoProcess(u32),
     /// The kernel does not let a process be traced.
     #[error(
-        "process {process} cannot be traced: {error}. Root may trace it, or `sudo sysctl kernel.yama.ptrace_scope=0` allows \
+        "process {process} cannot be traced: {error}. Root may trace it, unless a container or a security module forbids that, or `sudo sysctl kernel.yama.ptrace_scope=0` allows \
          it for processes of the same user"
     )]
     Untraceable {

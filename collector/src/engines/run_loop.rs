@@ -9,6 +9,9 @@ use crate::signals::{INTERRUPTS, Watch};
 use crate::stats::Stats;
 use crate::vector::VectorSet;
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Seek, SeekFrom};
+use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
 
@@ -106,6 +109,26 @@ fn has_crashed(status: ExitStatus) -> bool {
     status.signal().is_some() || matches!(status.code(), Some(126 | 127 | 129..=192))
 }
 
+/// The standard input that runs inherit, where it is a file: each of them reads it from where the first one began.
+struct Input {
+    file: File,
+    begin: u64,
+}
+
+impl Input {
+    fn inherited() -> Option<Self> {
+        let mut file = File::from(std::io::stdin().as_fd().try_clone_to_owned().ok()?);
+        let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
+        let begin = is_file.then(|| file.stream_position().ok())??;
+        Some(Self { file, begin })
+    }
+
+    /// Goes back to the beginning. The runs share the position with this descriptor.
+    fn rewind(&mut self) -> std::io::Result<()> {
+        self.file.seek(SeekFrom::Start(self.begin)).map(drop)
+    }
+}
+
 /// Runs the command as [`RecordOptions::repeat`] says. A run that crashes or that the user interrupts is the last. Where
 /// an interrupted run ends as if it were not, and more were to follow, the status is that of a command that the signal
 /// ended.
@@ -126,7 +149,11 @@ pub(crate) fn run_all(
     }
     let (mut status, mut runs, mut failed) = (None, 0, 0);
     let mut crash = None;
+    let mut input = Input::inherited();
     loop {
+        if let Some(input) = input.as_mut().filter(|_| runs > 0) {
+            input.rewind().map_err(io("cannot read the standard input again"))?;
+        }
         let mut child = Command::new(session.program());
         child.args(arguments).arg0(name);
         let redirected = options.redirect.apply(&mut child);

@@ -10,7 +10,7 @@
 use super::data::{FunctionProfile, Profile, Provenance};
 use super::error::{ProfileError, foreign};
 use super::events::{self, EventProfile};
-use super::layout::{ENTRY, Header, HeaderError, IndexEntry, Section, VERSION, record_checksum, source_hash};
+use super::layout::{ENTRY, Header, HeaderError, IndexEntry, MAGIC, Section, VERSION, record_checksum, source_hash};
 use super::record;
 use super::summary::ProfileSummary;
 use memmap2::Mmap;
@@ -20,6 +20,12 @@ use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::xxh3_64;
+
+/// Whether a file that begins with these bytes is a profile, of any version, or what is left of one.
+pub fn is_profile(beginning: &[u8]) -> bool {
+    let known = beginning.len().min(MAGIC.len());
+    known > 0 && beginning[..known] == MAGIC[..known]
+}
 
 /// Identity of a profile file's whole content.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -284,7 +284,11 @@ impl Side {
     }
 }
 
-/// Both shares, if their intervals are disjoint.
+/// Changes of a share that are not shown, because they round to nothing.
+const NOTHING: f64 = 5e-5;
+
+/// Both shares, if their intervals are disjoint, and the change is more than nothing.
 fn changed(before: Share, after: Share) -> Option<(Share, Share)> {
-    (before.high < after.low || after.high < before.low).then_some((before, after))
+    let is_certain = before.high < after.low || after.high < before.low;
+    (is_certain && (after.share - before.share).abs() >= NOTHING).then_some((before, after))
 }

@@ -22,7 +22,7 @@ impl Style {
                  proved executions; ^: the count of what begins at this column\n"
             }
             Self::Counts => {
-                "line|count|source; 0: not executed (proved), ?: unknown, 9?: predicted only, blank: no block begins here; \
+                "line|count|source; 0: not executed (proved), 0?: its code was not, ?: unknown, 9?: predicted only, blank: no block begins here; \
                  of samples, counts are shares of all block executions, ≥n proved executions; ^: what begins at this column\n"
             }
         }

@@ -526,7 +526,8 @@ fn a_program_that_is_deleted_can_be_named_later() {
 fn an_existing_profile_survives_a_failed_recording() {
     let dir = scratch();
     let profile = dir.path().join("kept.pleach");
-    std::fs::write(&profile, b"precious").expect("written");
+    let kept = b"\x89PLEACH\nprecious";
+    std::fs::write(&profile, kept).expect("written");
     let (code, text) = failure(
         Command::new(pleach())
             .args(["record", "-o"])
@@ -535,10 +536,40 @@ fn an_existing_profile_survives_a_failed_recording() {
     );
     assert_eq!(code, 127, "{text}");
     assert!(text.contains("/nonexistent/program"), "{text}");
-    assert_eq!(std::fs::read(&profile).expect("still there"), b"precious");
+    assert_eq!(std::fs::read(&profile).expect("still there"), kept);
     let (_, text) =
         failure(Command::new(pleach()).args(["record", "-o", "/proc/no/such/folder.pleach", "--", "/bin/true"]));
     assert!(text.contains("/proc/no/such"), "{text}");
+}
+
+/// The name of a program or of a source is a mistake.
+#[test]
+fn what_is_no_profile_is_not_replaced() {
+    let dir = scratch();
+    let notes = dir.path().join("notes.txt");
+    std::fs::write(&notes, "precious").expect("written");
+    let (code, text) = failure(
+        Command::new(pleach())
+            .args(["record", "-o"])
+            .arg(&notes)
+            .args(["--", "true"]),
+    );
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("is no profile"), "{text}");
+    assert_eq!(std::fs::read_to_string(&notes).expect("still there"), "precious");
+}
+
+#[test]
+fn each_run_reads_its_standard_input_from_the_beginning() {
+    let dir = scratch();
+    let (input, profile) = (dir.path().join("input"), dir.path().join("out.pleach"));
+    std::fs::write(&input, "skipped\nread\n").expect("written");
+    let mut file = std::fs::File::open(&input).expect("readable");
+    std::io::Read::read_exact(&mut file, &mut [0; 8]).expect("a line");
+    let mut record = Command::new(pleach());
+    record.args(["record", "--quiet", "--repeat", "3", "-o"]).arg(&profile);
+    let out = output_reading(record.args(["--", "cat"]), file);
+    assert_eq!(String::from_utf8_lossy(&out.stdout), "read\n".repeat(3), "{out:?}");
 }
 
 /// One instruction as `llvm-objdump` prints it.

@@ -1,6 +1,7 @@
 //! `pleach collect`: a profile of what programs have written that were started without a recorder.
 
 use super::binaries::RecordedFiles;
+use super::profile_output::ensure_replaceable;
 use super::recorded::{NOTHING_SAMPLED, Subject, Target};
 use anyhow::Result;
 use pleach_collector::detached::Collection;
@@ -44,6 +45,7 @@ pub struct Args {
 
 /// Makes the profile.
 pub fn run(args: &Args) -> Result<ExitCode> {
+    ensure_replaceable(&args.output)?;
     let collection = Collection::open(&args.folder, args.rotate)?;
     let target = Target {
         output: &args.output,
@@ -57,6 +59,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         // Without --rotate, the new profile has all that the old one has.
         keeps_old: args.rotate,
         subject: Subject::Folder,
+        budget: 0.0,
     };
     Ok(if target.write(&collection.recording)? {
         if args.rotate {

@@ -5,6 +5,7 @@ use super::events::WantedEvents;
 use super::output::print;
 use super::phase_watch::PhaseWatch;
 use super::phases::interval;
+use super::profile_output::ensure_replaceable;
 use super::progress;
 use super::recorded::{NOTHING_SAMPLED, Subject, Target};
 use super::sampling::{self, EngineArg, Period, Wants, duration, duration_or_zero, percentage, period};
@@ -71,7 +72,8 @@ pub struct Args {
     /// Use a CPU timer with the kernel's tick rate, as if perf_event_open were refused.
     #[arg(long, hide = true)]
     timer_only: bool,
-    /// Number of times to run the command; all runs go into one profile. `auto`: until there are 300
+    /// Number of times to run the command; all runs go into one profile, and read a file that is the standard input from
+    /// the beginning. `auto`: until there are 300
     /// bursts and another recording of the same length would differ in less than 10 % of the taken branches, but at most
     /// 1000 times.
     #[arg(long, default_value = "1", value_parser = repeat, value_name = "N|auto")]
@@ -360,6 +362,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             true => Subject::Command,
             false => Subject::Running,
         },
+        budget: args.overhead,
     };
     let written = target.write(&recording);
     if let Ok(false) = written
@@ -442,6 +445,7 @@ fn ensure_writable(args: &Args) -> Result<()> {
     if args.output.metadata().is_ok_and(|metadata| !metadata.is_file()) {
         bail!("cannot write {output}: it is a device or pipe; name a file");
     }
+    ensure_replaceable(&args.output)?;
     if !dir.is_dir() {
         bail!("cannot write {output}: there is no directory {}", dir.display());
     }

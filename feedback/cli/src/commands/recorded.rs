@@ -48,6 +48,8 @@ pub struct Target<'a> {
     pub keeps_old: bool,
     /// What was recorded.
     pub subject: Subject,
+    /// The overhead that was asked for.
+    pub budget: f64,
 }
 
 /// What is recorded.
@@ -149,7 +151,7 @@ impl Target<'_> {
             // The exit status needs an explanation, however quiet.
             eprintln!(
                 "pleach: error: nothing was sampled: {}",
-                why_nothing(&recording.stats, self.subject)
+                why_nothing(&recording.stats, self.subject, self.budget)
             );
         }
         Ok(sampled)
@@ -220,9 +222,12 @@ fn has_samples(profile: &ProfileFile) -> bool {
     profile.samples() > 0 || profile.provenance().is_ok_and(|provenance| provenance.bursts > 0)
 }
 
-/// Why nothing was sampled, and what to do.
-fn why_nothing(stats: &Stats, subject: Subject) -> String {
-    let advice = match stats.overhead < MORE_OVERHEAD {
+/// CPU time of the sampler from which on something should have been sampled: that of some fifty bursts.
+const ENOUGH_SECONDS: f64 = 0.02;
+
+/// Why nothing was sampled, and what to do. `budget`: the overhead that was asked for.
+fn why_nothing(stats: &Stats, subject: Subject, budget: f64) -> String {
+    let advice = match budget < MORE_OVERHEAD {
         true => "record longer, with `--repeat 20` or `--overhead 5%`",
         false => "record longer, with `--repeat 20`",
     };
@@ -255,6 +260,13 @@ fn why_nothing(stats: &Stats, subject: Subject) -> String {
         );
     }
     let processes = stats.processes + stats.unsampled_processes;
+    if stats.program_cpu_seconds * budget >= ENOUGH_SECONDS {
+        return format!(
+            "{took}, enough for samples, but all of it in the kernel or in processes that cannot be sampled: what the \
+             command starts may be static, setuid, of another C library or without its environment; record it by \
+             itself, or with `--engine ptrace`"
+        );
+    }
     if processes > 1 {
         return format!(
             "{took} in {}, too little for a burst at this overhead; starting and counting them took {:.3} s more; \
@@ -493,19 +505,20 @@ mod tests {
             processes: 1,
             ..Stats::default()
         };
-        insta::assert_snapshot!(why_nothing(&stats, Subject::Command), @"the command took 0.400 s of CPU time, too little for a burst at this overhead; record longer, with `--repeat 20` or `--overhead 5%`");
-        insta::assert_snapshot!(why_nothing(&stats, Subject::Folder), @"the processes used 0.400 s of CPU time, since the last --rotate if there was one, too little for a burst at this overhead: collect later");
-        insta::assert_snapshot!(why_nothing(&Stats::default(), Subject::Folder), @"no process has written to the directory yet, or none since the last --rotate: collect later");
+        insta::assert_snapshot!(why_nothing(&stats, Subject::Command, 0.01), @"the command took 0.400 s of CPU time, too little for a burst at this overhead; record longer, with `--repeat 20` or `--overhead 5%`");
+        insta::assert_snapshot!(why_nothing(&stats, Subject::Folder, 0.01), @"the processes used 0.400 s of CPU time, since the last --rotate if there was one, too little for a burst at this overhead: collect later");
+        insta::assert_snapshot!(why_nothing(&Stats::default(), Subject::Folder, 0.01), @"no process has written to the directory yet, or none since the last --rotate: collect later");
         let many = Stats {
             unsampled_processes: 1600,
             ..stats.clone()
         };
-        insta::assert_snapshot!(why_nothing(&many, Subject::Command), @"the command took 0.400 s of CPU time in 1601 processes, too little for a burst at this overhead; starting and counting them took 0.020 s more; record longer, with `--repeat 20` or `--overhead 5%`");
-        let much = Stats {
-            overhead: 0.05,
+        insta::assert_snapshot!(why_nothing(&many, Subject::Command, 0.01), @"the command took 0.400 s of CPU time in 1601 processes, too little for a burst at this overhead; starting and counting them took 0.020 s more; record longer, with `--repeat 20` or `--overhead 5%`");
+        insta::assert_snapshot!(why_nothing(&stats, Subject::Command, 0.04), @"the command took 0.400 s of CPU time, too little for a burst at this overhead; record longer, with `--repeat 20`");
+        let long = Stats {
+            program_cpu_seconds: 9.4,
             ..stats.clone()
         };
-        insta::assert_snapshot!(why_nothing(&much, Subject::Command), @"the command took 0.400 s of CPU time, too little for a burst at this overhead; record longer, with `--repeat 20`");
+        insta::assert_snapshot!(why_nothing(&long, Subject::Command, 0.05), @"the command took 9.400 s of CPU time, enough for samples, but all of it in the kernel or in processes that cannot be sampled: what the command starts may be static, setuid, of another C library or without its environment; record it by itself, or with `--engine ptrace`");
         let confined = Stats {
             confined: Some(Confined {
                 process: 7,
@@ -514,7 +527,7 @@ mod tests {
             }),
             ..stats
         };
-        insta::assert_snapshot!(why_nothing(&confined, Subject::Command), @"the command took 0.400 s of CPU time, but box (process 7) confined itself by a seccomp filter, and sampling ended there; record it without its sandbox");
+        insta::assert_snapshot!(why_nothing(&confined, Subject::Command, 0.01), @"the command took 0.400 s of CPU time, but box (process 7) confined itself by a seccomp filter, and sampling ended there; record it without its sandbox");
     }
 
     #[test]

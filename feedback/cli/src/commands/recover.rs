@@ -67,6 +67,7 @@ fn recover(args: &Args, folder: &Path) -> Result<()> {
                 quiet: false,
                 keeps_old: false,
                 subject: Subject::Folder,
+                budget: 0.0,
             };
             target.write(&recording)?;
         } else {
