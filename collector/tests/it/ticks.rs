@@ -30,9 +30,9 @@ fn account(directory: &Path) -> std::path::PathBuf {
     directory.join(OsStr::from_bytes(FILE.to_bytes()))
 }
 
-/// Where bursts were in the runs of a directory: the program's CPU time before them, as a share of all of it.
-fn positions(directory: &Path) -> Vec<f64> {
-    let mut positions = Vec::new();
+/// Of each run in a directory: the program's CPU time before its bursts, and all of it, without the sampler's.
+fn times(directory: &Path) -> Vec<(Vec<u64>, u64)> {
+    let mut times = Vec::new();
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.extension() != Some(OsStr::new(EXTENSION)) {
@@ -43,15 +43,20 @@ fn positions(directory: &Path) -> Vec<f64> {
         for frame in Frames::new(&bytes) {
             match frame {
                 Frame::Process(head) => base = head.base_cpu_ns,
-                // Both without the sampler's time.
                 Frame::Burst(burst) => found.push(burst.head.thread_cpu_ns.saturating_sub(burst.head.counters.own_ns)),
                 Frame::Final(cpu_ns, counters, _) => total = cpu_ns.saturating_sub(counters.own_ns + base),
                 _ => {}
             }
         }
-        positions.extend(found.iter().map(|at| *at as f64 / total as f64));
+        times.push((found, total));
     }
-    positions
+    times
+}
+
+/// Where bursts were in the runs of a directory: the program's CPU time before them, as a share of all of it.
+fn positions(directory: &Path) -> Vec<f64> {
+    let shares = |(found, total): (Vec<u64>, u64)| found.into_iter().map(move |at| at as f64 / total as f64);
+    times(directory).into_iter().flat_map(shares).collect()
 }
 
 /// The statistic of Kolmogorov and Smirnov against the uniform distribution in 0..1.
@@ -84,6 +89,24 @@ fn are_spread_evenly(runs: u32, ms: u32) {
         deviation < limit,
         "{deviation} of {count} bursts in runs of {ms} ms, limit {limit}"
     );
+}
+
+/// A tick that is due sooner than the kernel can handle its interrupt may keep the kernel from all else. With so large a
+/// budget, a third of the intervals would be shorter than 80 µs.
+#[test]
+fn no_tick_comes_too_soon() {
+    let scratch = tempfile::tempdir().unwrap();
+    let program = fixture(scratch.path(), "spin", &[]);
+    std::fs::write(account(scratch.path()), Account::new_page()).unwrap();
+    let mut command = sampled(&program, scratch.path(), 3.0);
+    assert!(command.arg("700").status().unwrap().success());
+    let (found, _) = times(scratch.path()).pop().unwrap();
+    let soon = found
+        .windows(2)
+        .filter(|pair| pair[1].saturating_sub(pair[0]) < 80_000)
+        .count();
+    assert!(found.len() > 300, "{} bursts", found.len());
+    assert!(soon * 50 < found.len(), "{soon} of {} bursts", found.len());
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub struct Args {
     #[command(flatten)]
     files: RecordedFiles,
     /// Take what the profile has out of the recording: the next profile begins where this one ends, and the space is
-    /// free again. An existing FILE is renamed FILE.old. For services that run for weeks: rotate before --max-dir-size is
+    /// free again. A profile that is there is renamed FILE.old. For services that run for weeks: rotate before --max-dir-size is
     /// reached, and merge the profiles.
     #[arg(long)]
     rotate: bool,

@@ -29,7 +29,8 @@ use std::time::Duration;
 ///
 /// The command's output and exit status are passed through. `pleach flags use` takes the profile as it is. A binary
 /// that is not annotated can be recorded, too: its raw vectors are kept for `pleach export`, but the compiler cannot
-/// use them. An existing FILE is renamed FILE.old. If nothing was sampled, an existing profile with samples stays.
+/// use them. A profile that is there is renamed FILE.old; anything else that is there is not replaced. If nothing was
+/// sampled, an existing profile with samples stays.
 ///
 ///   pleach record -- ./app input.txt                            writes default.pleach
 ///   pleach record --repeat 20 -o app.pleach -- ./app x.txt      runs a short command 20 times
