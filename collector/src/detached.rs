@@ -411,6 +411,7 @@ mod tests {
             fs::write(folder.path().join(SIGNATURE), text).unwrap();
             assert!(signature(folder.path()).is_err(), "{text}");
         }
+        fs::remove_file(folder.path().join(SIGNATURE)).unwrap();
         sign_for(folder.path(), Engine::Step, 7).unwrap();
         assert_eq!(signature(folder.path()).unwrap(), (Engine::Step, 7));
     }

@@ -284,11 +284,13 @@ impl Side {
     }
 }
 
-/// Changes of a share that are not shown, because they round to nothing.
+/// Changes of an estimated share that are not shown, because they round to nothing.
 const NOTHING: f64 = 5e-5;
 
-/// Both shares, if their intervals are disjoint, and the change is more than nothing.
+/// Both shares, if their intervals are disjoint, and the change is more than nothing, or between exact counts.
 fn changed(before: Share, after: Share) -> Option<(Share, Share)> {
     let is_certain = before.high < after.low || after.high < before.low;
-    (is_certain && (after.share - before.share).abs() >= NOTHING).then_some((before, after))
+    let are_exact = before.low == before.high && after.low == after.high;
+    let is_change = are_exact || (after.share - before.share).abs() >= NOTHING;
+    (is_certain && is_change).then_some((before, after))
 }
