@@ -1,7 +1,5 @@
-//! Which blocks get no marker, so that LLVM can merge or if-convert them.
-//!
-//! A marker is an instruction that does not move. LLVM if-converts a branch whose short arms have similar code; a
-//! marker in an arm prevents that. A superblock that distinguishes the arms gains less than the if-conversion.
+//! Which blocks get no marker: the short arms of branches. LLVM merges what such arms have in common, and if-converts
+//! them, and a marker that is left says nothing about which way control went.
 
 use pleach_annotate::cfg::{Cfg, Terminator};
 use pleach_annotate::id::BlockIndex;
