@@ -5,7 +5,7 @@
 
 use crate::coverage;
 use crate::dispositions::virtual_action;
-use crate::owned_signals::{OwnedSignal, join, split};
+use crate::owned_signals::{OwnedSignal, split};
 use crate::process;
 use crate::sys::{self, read_signal_set, write_signal_set};
 use crate::thread::{self, Thread};
@@ -61,7 +61,7 @@ pub unsafe fn sigaction(
         let mut changed = new.as_ref().copied();
         if let Some(new) = changed.as_mut() {
             let (_, rest) = split(read_signal_set(&new.sa_mask));
-            write_signal_set(&mut new.sa_mask, join(0, rest));
+            write_signal_set(&mut new.sa_mask, rest);
         }
         next(changed.as_ref().map_or(new, |new| new), old)
     }
