@@ -172,7 +172,7 @@ impl VectorSet {
         raw.copy_from_slice(length);
         let length = u64::from_le_bytes(raw);
         let compression = |error: std::io::Error| FileError::Compression(error.to_string());
-        // No recording is compressed so much: the claim would exhaust memory.
+        // No recording is compressed so much. A small file's claim cannot exhaust memory.
         if length
             > MAX_RATIO
                 .saturating_mul(compressed.len() as u64)

