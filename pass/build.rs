@@ -75,6 +75,7 @@ fn main() -> Result<()> {
         "transform/logical_selects.cpp",
         "transform/searches.cpp",
         "transform/short_loops.cpp",
+        "transform/switches.cpp",
         "transform/narrow_loads.cpp",
         "transform/unsigned_divisions.cpp",
         "transform/vectorisable_loops.cpp",

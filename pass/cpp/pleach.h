@@ -61,13 +61,14 @@ struct PleachOptions {
   bool UnweightLogicalSelects;
   bool KeepRecursiveCalls;
   bool AnnotateLate;
+  bool Switches;
 };
 PLEACH_SIZE(PleachOptions, 168);
 PLEACH_OFFSET(PleachOptions, RandomProfile, 112);
 PLEACH_OFFSET(PleachOptions, SuperblockMinGain, 128);
 PLEACH_OFFSET(PleachOptions, Iterations, 144);
 PLEACH_OFFSET(PleachOptions, Annotate, 152);
-PLEACH_OFFSET(PleachOptions, AnnotateLate, 166);
+PLEACH_OFFSET(PleachOptions, Switches, 167);
 
 // The stage of a run: four places in the pipeline, and the passes that `opt -passes=` runs alone.
 enum PleachStage : uint32_t {
@@ -83,6 +84,7 @@ enum PleachStage : uint32_t {
   OnlyFunctionOrder = 9,
   OnlyInheritedWeights = 10,
   OptimizerEnd = 11,
+  OnlySwitches = 12,
 };
 
 // Limits that the Rust half decides and that passes of the C++ half observe.
@@ -262,6 +264,31 @@ struct PleachLoopCarriedSelect {
 };
 PLEACH_SIZE(PleachLoopCarriedSelect, 32);
 PLEACH_OFFSET(PleachLoopCarriedSelect, Condition, 8);
+
+// A switch that is executed often.
+struct PleachSwitch {
+  LLVMValueRef Switch;
+  double Executions;
+  double DefaultWeight;
+  // Executions of which a predictor does not tell the destination, in thousandths; negative if comparisons became this
+  // switch.
+  int32_t Mispredicted;
+  uint32_t Ranges;
+  bool DefaultIsPossible;
+};
+PLEACH_SIZE(PleachSwitch, 40);
+PLEACH_OFFSET(PleachSwitch, Mispredicted, 24);
+PLEACH_OFFSET(PleachSwitch, DefaultIsPossible, 32);
+
+// Adjacent cases of a switch with the same destination.
+struct PleachCaseRange {
+  int64_t First;
+  int64_t Last;
+  double Weight;
+  uint32_t Destination;
+};
+PLEACH_SIZE(PleachCaseRange, 32);
+PLEACH_OFFSET(PleachCaseRange, Destination, 24);
 
 // ---- Exact counting ------------------------------------------------------------------------------------------------
 
@@ -447,6 +474,11 @@ size_t pleach_find_loop_carried_selects(LLVMValueRef F, const PleachLatencies *L
                                         PleachLoopCarriedSelect *Found, size_t Capacity);
 void pleach_select_to_branch(LLVMValueRef Select);
 
+// transform/switches.cpp
+size_t pleach_find_hot_switches(LLVMValueRef F, uint32_t MinRanges, PleachSwitch *Found, size_t Capacity);
+void pleach_switch_ranges(LLVMValueRef Switch, PleachCaseRange *Out);
+void pleach_compare_before_switch(LLVMValueRef Switch, const uint32_t *Ranges, size_t Count);
+
 // transform/logical_selects.cpp
 bool pleach_unweight_logical_selects(LLVMModuleRef M);
 
@@ -478,6 +510,9 @@ constexpr char PleachOnlyCallAttribute[] = "pleach-only-call";
 // Metadata of calls that compare memory, or of mempcpy, with their lengths, until LLVM may specialise them
 // (src/ir/metadata.rs).
 constexpr char PleachLengthsMetadata[] = "pleach.lengths";
+// Metadata of switches of the source: executions of which a predictor does not tell the destination, in thousandths
+// (src/ir/metadata.rs).
+constexpr char PleachSwitchMetadata[] = "pleach.switch";
 // Metadata of divisions with their most frequent divisor, its count and that of all divisors (src/ir/metadata.rs).
 constexpr char PleachDivisorMetadata[] = "pleach.divisor";
 // Attribute of functions that were not executed, until the profile is revealed to the inliner.

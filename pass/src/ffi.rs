@@ -68,8 +68,9 @@ pub struct RawOptions {
     pub unweight_logical_selects: bool,
     pub keep_recursive_calls: bool,
     pub annotate_late: bool,
+    pub switches: bool,
 }
-layout!(RawOptions: 168, random_profile: 112, superblock_min_gain: 128, iterations: 144, annotate: 152, annotate_late: 166);
+layout!(RawOptions: 168, random_profile: 112, superblock_min_gain: 128, iterations: 144, annotate: 152, switches: 167);
 
 /// A piece of a remark: `PleachRemarkPiece` in `cpp/pleach.h`.
 #[repr(C)]
@@ -231,6 +232,28 @@ pub struct LoopCarriedSelect {
     pub predicted: f64,
 }
 layout!(LoopCarriedSelect: 32, condition: 8);
+
+/// Mirror of `PleachSwitch`.
+#[repr(C)]
+pub struct HotSwitch {
+    pub switch: LLVMValueRef,
+    pub executions: f64,
+    pub default_weight: f64,
+    pub mispredicted: i32,
+    pub ranges: u32,
+    pub default_is_possible: bool,
+}
+layout!(HotSwitch: 40, mispredicted: 24, default_is_possible: 32);
+
+/// Mirror of `PleachCaseRange`.
+#[repr(C)]
+pub struct CaseRange {
+    pub first: i64,
+    pub last: i64,
+    pub weight: f64,
+    pub destination: u32,
+}
+layout!(CaseRange: 32, destination: 24);
 
 /// Mirror of `PleachCallKindFn`: the kind of calls, by the callee's name.
 pub type CallKindFn = extern "C" fn(*const u8, usize) -> u32;
@@ -415,6 +438,15 @@ unsafe extern "C" {
         capacity: usize,
     ) -> usize;
     pub fn pleach_select_to_branch(select: LLVMValueRef);
+
+    pub fn pleach_find_hot_switches(
+        function: LLVMValueRef,
+        min_ranges: u32,
+        found: *mut HotSwitch,
+        capacity: usize,
+    ) -> usize;
+    pub fn pleach_switch_ranges(switch: LLVMValueRef, out: *mut CaseRange);
+    pub fn pleach_compare_before_switch(switch: LLVMValueRef, ranges: *const u32, count: usize);
 
     pub fn pleach_unweight_logical_selects(module: LLVMModuleRef) -> bool;
     pub fn pleach_return_after_tail_calls(module: LLVMModuleRef) -> bool;

@@ -30,7 +30,7 @@ use stage::{LtoPhase, NamedPass, Stage, is_at_anchor};
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use transform::{cold_blocks, if_conversion, markers, placement, select_to_branch, superblocks};
+use transform::{cold_blocks, if_conversion, markers, placement, select_to_branch, superblocks, switches};
 use use_profile::{apply, second, source::Source, unsampled};
 
 /// Mirror of `llvm::PassPluginLibraryInfo` for plugin API version 2.
@@ -182,6 +182,12 @@ fn run(module: &Module<'_>, context: *mut ffi::RunContext, stage: Stage, phase: 
         // SAFETY: the module is alive.
         changed |= unsafe { ffi::pleach_unweight_logical_selects(module.as_mut_ptr()) };
     }
+    // After everything that makes switches of comparisons.
+    if stage == Stage::OptimizerEnd && !phase.is_pre_link()
+        || stage == Stage::OptimizerLast && phase == LtoPhase::FullPostLink
+    {
+        changed |= switches::run(module, &settings)?;
+    }
     if stage == Stage::OptimizerEnd {
         changed |= run_second_round(module, context, &settings)?;
     }
@@ -280,6 +286,7 @@ fn run_alone(
             settings.profile.as_ref().ok_or(PassError::NoProfile)?;
             return superblocks::run(module, settings, true);
         }
+        NamedPass::Switches => return switches::run(module, settings),
         NamedPass::InheritedWeights => return Ok(unsampled::forget_inherited_weights(module)),
         // SAFETY: the module is alive, and no alignment of loops is requested, which would need a target machine.
         NamedPass::FunctionOrder => unsafe {

@@ -25,6 +25,8 @@ pub enum Optimisation {
     MemoryLength,
     /// A division gets code for its most frequent divisor.
     Divisor,
+    /// A switch compares with its frequent cases before its table.
+    Switch,
     /// A function that was never executed is optimised for size.
     Size,
     /// A function without samples is placed apart.
@@ -33,7 +35,7 @@ pub enum Optimisation {
     Splitting,
 }
 
-const NAMES: [(Optimisation, &str); 12] = [
+const NAMES: [(Optimisation, &str); 13] = [
     (Optimisation::IfConversion, "if-conversion"),
     (Optimisation::SelectToBranch, "select-to-branch"),
     (Optimisation::Superblock, "superblock"),
@@ -43,6 +45,7 @@ const NAMES: [(Optimisation, &str); 12] = [
     (Optimisation::Peeling, "peeling"),
     (Optimisation::MemoryLength, "memory-length"),
     (Optimisation::Divisor, "divisor"),
+    (Optimisation::Switch, "switch"),
     (Optimisation::Size, "size"),
     (Optimisation::Unlikely, "unlikely"),
     (Optimisation::Splitting, "splitting"),

@@ -58,6 +58,8 @@ pub struct Settings {
     pub if_conversion_aggressive: bool,
     /// Turn selects on loop-carried chains into branches.
     pub select_to_branch: bool,
+    /// Compare with frequent cases of unpredictable switches.
+    pub switches: bool,
     /// Leave joined conditions to instruction selection.
     pub unweight_logical_selects: bool,
     /// Do not inline rare calls that would make a hot function recursive.
@@ -229,6 +231,7 @@ impl Settings {
             if_conversion: options.if_conversion,
             if_conversion_aggressive: options.if_conversion_aggressive,
             select_to_branch: options.select_to_branch,
+            switches: options.switches,
             unweight_logical_selects: options.unweight_logical_selects,
             keep_recursive_calls: options.keep_recursive_calls,
             placement: options.placement,

@@ -11,7 +11,7 @@ pub enum Stage {
     OptimizerLast,
     /// After inlining, before vectorisation.
     OptimizerEarly,
-    /// Last: applies a second profile, or annotates code for one.
+    /// Last: compares before switches, then applies a second profile, or annotates code for one.
     OptimizerEnd,
     /// One of the passes that `opt -passes=` runs alone.
     Only(NamedPass),
@@ -36,6 +36,8 @@ pub enum NamedPass {
     FunctionOrder,
     /// `pleach-inherited-weights`
     InheritedWeights,
+    /// `pleach-switches`
+    Switches,
 }
 
 impl Stage {
@@ -54,6 +56,7 @@ impl Stage {
             9 => Self::Only(NamedPass::FunctionOrder),
             10 => Self::Only(NamedPass::InheritedWeights),
             11 => Self::OptimizerEnd,
+            12 => Self::Only(NamedPass::Switches),
             other => unreachable!("the C++ half has no stage {other}"),
         }
     }

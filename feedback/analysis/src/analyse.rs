@@ -170,6 +170,7 @@ impl<'p> Analyser<'p> {
         };
         add_call_targets(program, &observations, &mut functions);
         add_length_predictions(&mut predictor, &mut functions);
+        add_switch_predictions(&mut predictor, &mut functions);
         add_values(program, &observations, &mut functions);
         let mut evidence = partial_paths.finish(report);
         evidence.cap_clusters(provenance.bursts);
@@ -326,23 +327,41 @@ fn all_functions(program: &Program) -> Functions {
         .collect()
 }
 
+fn add_switch_predictions(predictor: &mut Predictor<'_>, functions: &mut Functions) {
+    for (key, switches) in predictor.switches() {
+        let Some(accumulator) = functions.get_mut(&key) else {
+            continue;
+        };
+        for (block, outcomes) in switches {
+            let site = ValueSite::SwitchPrediction(block);
+            accumulator.profile.values.push(prediction(site, outcomes));
+        }
+    }
+}
+
 fn add_length_predictions(predictor: &mut Predictor<'_>, functions: &mut Functions) {
     for (key, calls) in predictor.lengths() {
         let Some(accumulator) = functions.get_mut(&key) else {
             continue;
         };
-        for (call, (bursts, [mispredicted, predicted])) in calls {
-            let mut prediction = ValueCounts {
-                site: ValueSite::LengthPrediction(call),
-                bursts,
-                values: vec![(0, (mispredicted * SCALE) as u64), (1, (predicted * SCALE) as u64)],
-                others: 0,
-            };
-            prediction.values.retain(|&(_, count)| count > 0);
-            prediction.keep_most_frequent();
-            accumulator.profile.values.push(prediction);
+        for (call, outcomes) in calls {
+            let site = ValueSite::LengthPrediction(call);
+            accumulator.profile.values.push(prediction(site, outcomes));
         }
     }
+}
+
+/// Bursts, and weighted executions that were mispredicted and predicted, as a profile has them.
+fn prediction(site: ValueSite, (bursts, [mispredicted, predicted]): (u64, [f64; 2])) -> ValueCounts {
+    let mut prediction = ValueCounts {
+        site,
+        bursts,
+        values: vec![(0, (mispredicted * SCALE) as u64), (1, (predicted * SCALE) as u64)],
+        others: 0,
+    };
+    prediction.values.retain(|&(_, count)| count > 0);
+    prediction.keep_most_frequent();
+    prediction
 }
 
 fn add_values(program: &Program, observations: &RecordingCounts, functions: &mut Functions) {

@@ -12,7 +12,7 @@ const MISPREDICTION_CYCLES: f64 = 14.0;
 /// Cycles that a select takes.
 const SELECT_CYCLES: f64 = 1.0;
 /// Instructions per cycle without stalls.
-pub(crate) const ISSUE_WIDTH: f64 = 4.0;
+pub const ISSUE_WIDTH: f64 = 4.0;
 
 /// A branch whose arms rejoin without calls. Costs are in instructions.
 #[derive(Clone, Copy, PartialEq, Debug)]

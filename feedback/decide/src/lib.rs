@@ -8,8 +8,9 @@
 //! 4. [`trip_counts`]: which loops are peeled because most of their visits are short;
 //! 5. [`memory_lengths`], [`divisors`]: which lengths of memory operations and which divisors get code of their own;
 //! 6. [`if_conversion`]: which unpredictable branches are if-converted, and which selects become branches;
-//! 7. [`recursion`]: which calls are not inlined;
-//! 8. [`placement`]: order of functions and blocks, splitting, alignment.
+//! 7. [`switches`]: which cases of a switch are compared with before its jump through a table;
+//! 8. [`recursion`]: which calls are not inlined;
+//! 9. [`placement`]: order of functions and blocks, splitting, alignment.
 //!
 //! [`stale`] makes a profile of an older version of a function fit its new graph.
 //!
@@ -30,5 +31,6 @@ pub mod short_loops;
 pub mod stale;
 pub mod superblock;
 pub mod support;
+pub mod switches;
 pub mod trip_counts;
 pub mod weights;

@@ -41,8 +41,7 @@ pub fn certain_lengths<'a>(operation: &'a ValueCounts, prediction: Option<&Value
 
 /// The share of mispredicted executions, at the upper end of its interval.
 fn most_mispredicted(prediction: &ValueCounts) -> f64 {
-    let wrong = prediction.values.iter().find(|(value, _)| *value == 0);
-    let (wrong, total) = (wrong.map_or(0, |&(_, count)| count), prediction.total());
+    let (wrong, total) = (prediction.count_of(0), prediction.total());
     if total == 0 {
         return 1.0;
     }

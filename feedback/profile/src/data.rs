@@ -270,26 +270,36 @@ pub enum ValueSite {
     LengthPrediction(u32),
     /// What the integer divisions of a block divide by.
     Divisor(BlockIndex),
+    /// Whether a model of a processor's predictor tells where the switch at the end of this block goes: 1 if it does, 0 if
+    /// not.
+    SwitchPrediction(BlockIndex),
 }
 
 impl ValueSite {
     /// The number of call 0's prediction.
     const FIRST_PREDICTION: u32 = 1 << 30;
     /// The number of block 0's divisions.
-    const FIRST_DIVISOR: u32 = 1 << 31;
+    const FIRST_DIVISOR: u32 = 2 << 30;
+    /// The number of the prediction of block 0's switch.
+    const FIRST_SWITCH: u32 = 3 << 30;
+    /// Positions and blocks are smaller.
+    const END: u32 = 1 << 30;
 
-    /// As files have it: the position of the call, 2^30 and the position of the call, or 2^31 and the block.
+    /// As files have it: the position of the call, 2^30 and the position of the call, 2^31 and the block of divisions, or
+    /// 2^31 + 2^30 and the block of a switch.
     pub fn number(self) -> u32 {
         match self {
-            Self::Length(call) => call & (Self::FIRST_PREDICTION - 1),
-            Self::LengthPrediction(call) => call & (Self::FIRST_PREDICTION - 1) | Self::FIRST_PREDICTION,
-            Self::Divisor(block) => block.0 | Self::FIRST_DIVISOR,
+            Self::Length(call) => call & (Self::END - 1),
+            Self::LengthPrediction(call) => call & (Self::END - 1) | Self::FIRST_PREDICTION,
+            Self::Divisor(block) => block.0 & (Self::END - 1) | Self::FIRST_DIVISOR,
+            Self::SwitchPrediction(block) => block.0 & (Self::END - 1) | Self::FIRST_SWITCH,
         }
     }
 
     /// The site with a number.
     pub fn from_number(number: u32) -> Self {
         match number {
+            Self::FIRST_SWITCH.. => Self::SwitchPrediction(BlockIndex(number - Self::FIRST_SWITCH)),
             Self::FIRST_DIVISOR.. => Self::Divisor(BlockIndex(number - Self::FIRST_DIVISOR)),
             Self::FIRST_PREDICTION.. => Self::LengthPrediction(number - Self::FIRST_PREDICTION),
             _ => Self::Length(number),
@@ -320,6 +330,12 @@ impl ValueCounts {
         let rare = self.values.split_off(self.values.len().min(Self::MAX_VALUES));
         let rare = rare.iter().fold(0u64, |sum, &(_, count)| sum.saturating_add(count));
         self.others = self.others.saturating_add(rare);
+    }
+
+    /// Estimated executions with a value, if it is one of the most frequent ones; otherwise 0.
+    pub fn count_of(&self, value: u64) -> u64 {
+        let found = self.values.iter().find(|(other, _)| *other == value);
+        found.map_or(0, |&(_, count)| count)
     }
 
     /// Estimated executions of the operation.

@@ -34,7 +34,7 @@ impl FunctionProfile {
                 "an operand is not in the graph",
                 self.values.iter().all(|operand| match operand.site {
                     ValueSite::Length(call) | ValueSite::LengthPrediction(call) => (call as usize) < cfg.calls.len(),
-                    ValueSite::Divisor(block) => is_block(&block),
+                    ValueSite::Divisor(block) | ValueSite::SwitchPrediction(block) => is_block(&block),
                 }),
             ),
             (

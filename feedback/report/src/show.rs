@@ -3,6 +3,7 @@
 use super::names::meant;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
+use pleach_decide::switches::certainly_mispredicted;
 use pleach_profile::summary::ProfileSummary;
 use pleach_profile::{BranchPrediction, CallTargets, FunctionProfile, Profile, Provenance, ValueCounts, ValueSite};
 use rustc_hash::FxHashMap;
@@ -163,7 +164,7 @@ pub struct FunctionDetail {
     pub memory_operations: Vec<MemoryDetail>,
     /// Blocks with integer divisions.
     pub divisions: Vec<DivisionDetail>,
-    /// Branches that are mispredicted, most often first.
+    /// Branches and switches that are mispredicted, most often first.
     pub mispredictions: Vec<MispredictionDetail>,
 }
 
@@ -193,7 +194,7 @@ pub struct EdgeDetail {
     pub probability: Option<f64>,
 }
 
-/// A branch that is mispredicted.
+/// A branch, or a switch, that is mispredicted.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct MispredictionDetail {
     /// The block that ends in it.
@@ -339,7 +340,7 @@ fn totals(profile: &Profile) -> Totals {
         for operand in &function.values {
             match operand.site {
                 ValueSite::Length(_) => totals.memory_operations += 1,
-                ValueSite::LengthPrediction(_) => {}
+                ValueSite::LengthPrediction(_) | ValueSite::SwitchPrediction(_) => {}
                 ValueSite::Divisor(_) => totals.divisions += 1,
             }
         }
@@ -453,16 +454,31 @@ fn detail(
 }
 
 fn mispredictions(function: &FunctionProfile, line: impl Fn(usize) -> Option<u32>) -> Vec<MispredictionDetail> {
-    let mut all: Vec<_> = function.predictions.iter().filter(|p| p.mispredicted > 0.0).collect();
-    all.sort_by(|a, b| b.mispredicted.total_cmp(&a.mispredicted));
-    let detail = |p: &BranchPrediction| MispredictionDetail {
+    let branch = |p: &BranchPrediction| MispredictionDetail {
         block: p.block.0,
         line: line(p.block.index()),
         count: p.mispredicted,
         rate: p.mispredicted / p.watched,
         low: p.low / p.watched,
     };
-    all.into_iter().map(detail).collect()
+    let switch = |operand: &ValueCounts| {
+        let ValueSite::SwitchPrediction(block) = operand.site else {
+            return None;
+        };
+        let (mispredicted, total) = (operand.count_of(0) as f64, operand.total() as f64);
+        Some(MispredictionDetail {
+            block: block.0,
+            line: line(block.index()),
+            count: mispredicted,
+            rate: mispredicted / total,
+            low: certainly_mispredicted(Some(operand)),
+        })
+    };
+    let branches = function.predictions.iter().map(branch);
+    let switches = function.values.iter().filter_map(switch);
+    let mut all: Vec<_> = branches.chain(switches).filter(|p| p.count > 0.0).collect();
+    all.sort_by(|a, b| b.count.total_cmp(&a.count));
+    all
 }
 
 fn edges(function: &FunctionProfile, graph: Option<&Cfg>) -> Vec<EdgeDetail> {

@@ -58,6 +58,8 @@ cl::opt<bool> LeaveSearches("pleach-unpeeled-searches", cl::init(true), cl::Hidd
                             cl::desc("Do not peel loops whose next load depends on a select by the last one"));
 cl::opt<bool> SelectToBranch("pleach-select-to-branch", cl::init(true), cl::Hidden,
                              cl::desc("Turn selects on loop-carried chains into branches"));
+cl::opt<bool> Switches("pleach-switches", cl::init(true), cl::Hidden,
+                       cl::desc("Compare with frequent cases of unpredictable switches before their tables of jumps"));
 cl::opt<bool> IfConversion("pleach-if-conversion", cl::init(true), cl::Hidden,
                            cl::desc("If-convert branches that are often mispredicted"));
 cl::opt<bool> IfConversionAggressive("pleach-if-conversion-aggressive", cl::Hidden,
@@ -124,6 +126,7 @@ void pleach_read_options(PleachOptions *Out) {
   Out->IfConversion = IfConversion;
   Out->IfConversionAggressive = IfConversionAggressive;
   Out->SelectToBranch = SelectToBranch;
+  Out->Switches = Switches;
   Out->Salvage = Salvage;
   Out->UnweightLogicalSelects = UnweightLogicalSelects;
   Out->KeepRecursiveCalls = KeepRecursiveCalls;

@@ -154,6 +154,7 @@ constexpr NamedPass NamedPasses[] = {
     {"pleach-superblocks", OnlySuperblocks},
     {"pleach-function-order", OnlyFunctionOrder},
     {"pleach-inherited-weights", OnlyInheritedWeights},
+    {"pleach-switches", OnlySwitches},
 };
 
 bool isBeforeLink(ThinOrFullLTOPhase P) {
@@ -235,7 +236,7 @@ void pleach_register(void *Builder, PleachRunFn Run, PleachUsesProfileFn UsesPro
     if (UsesProfile() && pleachHostPasses().SpecialiseDivisors && !isBeforeLink(P))
       FPM.addPass(PleachDivideByFrequentPass());
     MPM.addPass(createModuleToFunctionPassAdaptor(std::move(FPM)));
-    if (pleachHostPasses().SecondRound)
+    if (UsesProfile())
       MPM.addPass(PleachPass(Run, OptimizerEnd, P));
     if (UsesProfile())
       MPM.addPass(createModuleToFunctionPassAdaptor(PleachSeparateLandingPadsPass()));

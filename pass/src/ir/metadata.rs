@@ -258,6 +258,23 @@ pub unsafe fn set_divisor(division: LLVMValueRef, (divisor, count): (u64, u64), 
     );
 }
 
+/// Tells a switch the share of its executions of which a predictor does not know the destination; no effect on other
+/// terminators.
+///
+/// # Safety
+/// The terminator must be alive.
+pub unsafe fn set_switch_mispredictions(terminator: LLVMValueRef, permille: u32) {
+    use inkwell::llvm_sys::core::LLVMIsASwitchInst;
+    // SAFETY: as the caller promises.
+    unsafe {
+        if LLVMIsASwitchInst(terminator).is_null() {
+            return;
+        }
+        let metadata = Metadata::of_value(terminator);
+        metadata.attach(terminator, "pleach.switch", &mut [metadata.int(permille)]);
+    }
+}
+
 /// A value profile in LLVM's form, values with their counts, as metadata of this name.
 ///
 /// # Safety

@@ -6,6 +6,7 @@ pub mod markers;
 pub mod placement;
 pub mod select_to_branch;
 pub mod superblocks;
+pub mod switches;
 
 use crate::ffi;
 use pleach_decide::latencies::LATENCIES;

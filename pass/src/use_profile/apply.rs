@@ -3,7 +3,7 @@
 use crate::decisions::Decisions;
 use crate::error::PassError;
 use crate::ir::frequencies::Frequencies;
-use crate::ir::{FunctionIr, ModuleFacts, divisions_by_one_value};
+use crate::ir::{FunctionIr, ModuleFacts};
 use crate::ir::{attributes, metadata};
 use crate::optimisation::Optimisation;
 use crate::remarks::{self, Text, plural};
@@ -25,10 +25,8 @@ use pleach_annotate::cfg::{Callee, Cfg};
 use pleach_annotate::id::{BlockIndex, FunctionGuid, FunctionId};
 use pleach_annotate::manifest::Anchor;
 use pleach_decide::coldness::known_blocks;
-use pleach_decide::divisors::certain_divisor;
 use pleach_decide::early_inlining::inlines_only_call;
 use pleach_decide::if_conversion::{function_is_worth_converting, typical_if_conversion_gain};
-use pleach_decide::memory_lengths::certain_lengths;
 use pleach_decide::placement::split_cold_blocks;
 use pleach_decide::stale::paths::OlderPaths;
 use pleach_decide::stale::{MatchKind, Salvaged, evidence as stale_evidence};
@@ -36,14 +34,11 @@ use pleach_decide::weights::{
     FunctionTreatment, RecordingEvidence, cold_count, entry_count_from_frequency, function_treatment, hot_count,
     unpredictable_branches, unsampled_calls,
 };
+use pleach_profile::FunctionProfile;
 use pleach_profile::file::Lookup;
 use pleach_profile::summary::{HOT_CUTOFF, ProfileSummary};
-use pleach_profile::{FunctionProfile, ValueCounts, ValueSite};
 use rustc_hash::FxHashMap;
 use std::mem::MaybeUninit;
-
-/// Memory operations for which LLVM has no intrinsic.
-const ROUTINES: [&str; 3] = ["memcmp", "bcmp", "mempcpy"];
 
 /// Why a function has no profile.
 const STALE_PROFILE: &str =
@@ -309,7 +304,7 @@ fn may_be_elsewhere(function: LLVMValueRef) -> bool {
     )
 }
 
-struct Applier<'a, 'ctx> {
+pub(super) struct Applier<'a, 'ctx> {
     module: &'a Module<'ctx>,
     anchor: Anchor,
     /// The program will be recorded: its branches are not if-converted, so that the recording can measure them.
@@ -322,7 +317,7 @@ struct Applier<'a, 'ctx> {
     remarks: bool,
     /// Names of this module's local functions in LLVM's value profiles: they differ from their GUIDs.
     value_profile_ids: FxHashMap<FunctionGuid, u64>,
-    decisions: Decisions,
+    pub(super) decisions: Decisions,
     /// Profiles of older versions, of functions that the profile does not have as they are.
     salvaged: stale::Found,
     /// The calls of functions that were sampled.
@@ -416,6 +411,7 @@ impl Applier<'_, '_> {
                 outcome.indirect_calls += self.call_targets(function, &profile)?;
                 outcome.memory_operations += self.memory_lengths(function, &profile)?;
                 outcome.divisions += self.divisors(function, &profile)?;
+                self.switches(function, &profile);
                 mark_short_loops(function, &profile, &mut self.decisions)?;
                 for call in unsampled_calls(&function.cfg, &profile, &evidence) {
                     self.inline_only_call(function, call)?;
@@ -633,61 +629,6 @@ impl Applier<'_, '_> {
             // SAFETY: the call belongs to the module.
             unsafe { metadata::set_call_targets(call, &targets) };
             set += 1;
-        }
-        Ok(set)
-    }
-
-    fn memory_lengths(&mut self, function: &FunctionIr<'_>, profile: &FunctionProfile) -> Result<usize, PassError> {
-        let mut set = 0;
-        for operation in &profile.values {
-            let ValueSite::Length(call) = operation.site else {
-                continue;
-            };
-            let is_prediction = |value: &&ValueCounts| value.site == ValueSite::LengthPrediction(call);
-            let lengths = certain_lengths(operation, profile.values.iter().find(is_prediction));
-            let callee = function.cfg.calls.get(call as usize).map(|call| call.callee);
-            let is_routine = match callee {
-                Some(Callee::Memory) => false,
-                Some(Callee::Direct(guid)) if ROUTINES.iter().any(|name| FunctionGuid::of_name(name) == guid) => true,
-                _ => continue,
-            };
-            let Some(&call) = function.calls.get(call as usize).filter(|_| !lengths.is_empty()) else {
-                continue;
-            };
-            if !self
-                .decisions
-                .take(Optimisation::MemoryLength, &function.cfg.name, None)?
-            {
-                continue;
-            }
-            // SAFETY: the call belongs to the module.
-            unsafe { metadata::set_memory_lengths(call, is_routine, lengths, operation.total_with_one_more_burst()) };
-            set += 1;
-        }
-        Ok(set)
-    }
-
-    fn divisors(&mut self, function: &FunctionIr<'_>, profile: &FunctionProfile) -> Result<usize, PassError> {
-        let mut set = 0;
-        for divisions in &profile.values {
-            let ValueSite::Divisor(block) = divisions.site else {
-                continue;
-            };
-            let (Some(divisor), Some(&terminator)) =
-                (certain_divisor(divisions), function.terminators.get(block.index()))
-            else {
-                continue;
-            };
-            // SAFETY: the terminator belongs to the module.
-            let of_block = unsafe { divisions_by_one_value(terminator) };
-            if of_block.is_empty() || !self.decisions.take(Optimisation::Divisor, &function.cfg.name, None)? {
-                continue;
-            }
-            for &division in &of_block {
-                // SAFETY: the division belongs to the module.
-                unsafe { metadata::set_divisor(division, divisor, divisions.total_with_one_more_burst()) };
-            }
-            set += of_block.len();
         }
         Ok(set)
     }

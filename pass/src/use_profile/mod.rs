@@ -8,3 +8,4 @@ pub mod second;
 pub mod source;
 pub mod stale;
 pub mod unsampled;
+mod values;

@@ -210,6 +210,17 @@ impl Source {
         }
     }
 
+    /// Executions of all blocks of the program, as a profile estimates them; 0 of a random profile.
+    ///
+    /// # Errors
+    /// The profile cannot be opened.
+    pub fn executions_of(profile: &ProfileSource) -> Result<u64, PassError> {
+        match profile {
+            ProfileSource::File { path, .. } => Ok(ProfileFile::open(path)?.summary().total_count),
+            ProfileSource::Random(_) => Ok(0),
+        }
+    }
+
     /// Executions of all paths of all functions.
     pub fn path_flow(&self) -> f64 {
         match self {

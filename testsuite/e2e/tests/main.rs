@@ -51,6 +51,7 @@ mod select_to_branch;
 mod source_lines;
 mod suites;
 mod superblocks;
+mod switches;
 mod taken;
 mod trace;
 mod tutorial;

@@ -38,27 +38,40 @@ impl<'p> Decisions<'p> {
         }
     }
 
-    /// The last decision before an address that was passed after the branch at `position` and before the next one;
-    /// `None` if no known conditional jump decided.
+    /// The last decision of a conditional jump before an address that was passed after the branch at `position` and
+    /// before the next one; `None` if no known conditional jump decided.
+    pub fn before(&mut self, branches: &[Branch], position: usize, address: Address) -> Option<Decision> {
+        self.last_choice(branches, position, address)
+            .and_then(|(decision, transfer)| (transfer == Transfer::Conditional).then_some(decision))
+    }
+
+    /// The last decision of a conditional or an indirect jump, as [`Self::before`], and which of them it is.
     ///
     /// Unconditional jumps decide nothing; the decision is before them.
-    pub fn before(&mut self, branches: &[Branch], mut position: usize, mut address: Address) -> Option<Decision> {
+    pub fn last_choice(
+        &mut self,
+        branches: &[Branch],
+        mut position: usize,
+        mut address: Address,
+    ) -> Option<(Decision, Transfer)> {
         loop {
             let branch = branches[position];
             if let Some(jump) = self.last_conditional(branch.to, address) {
-                return Some(Decision {
+                let decision = Decision {
                     jump,
                     taken: false,
                     before: position + 1,
-                });
+                };
+                return Some((decision, Transfer::Conditional));
             }
             match self.transfer(branch.from)? {
-                Transfer::Conditional => {
-                    return Some(Decision {
+                transfer @ (Transfer::Conditional | Transfer::IndirectJump) => {
+                    let decision = Decision {
                         jump: branch.from,
                         taken: true,
                         before: position,
-                    });
+                    };
+                    return Some((decision, transfer));
                 }
                 Transfer::Jump => {
                     position = position.checked_sub(1)?;

@@ -5,7 +5,7 @@
 //! recorded program does not have, for each execution. Each inline instance has a branch of its own.
 
 use super::hash;
-use super::tage::{BranchHistory, Tage};
+use super::tage::{BranchHistory, Direction, Tage};
 use pleach_annotate::map::InlineInstanceIndex;
 use pleach_collector::vector::ModuleId;
 use rustc_hash::FxHashMap;
@@ -54,7 +54,7 @@ impl LengthPredictions {
         operation: Operation,
         (burst, weight): (usize, f64),
         length: u64,
-        tage: &mut Tage,
+        tage: &mut Tage<Direction>,
         (history, end): (&BranchHistory, usize),
     ) {
         let comparison = self.operations.entry(operation).or_default();

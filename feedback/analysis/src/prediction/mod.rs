@@ -16,6 +16,7 @@
 mod decision;
 mod lengths;
 mod selects;
+mod switches;
 mod tage;
 
 use crate::decode::{Event, Position};
@@ -33,7 +34,8 @@ use rustc_hash::{FxHashMap, FxHasher};
 use selects::{BranchKey, Groups, Place, Reached};
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
-use tage::{BranchHistory, Tage};
+use switches::SwitchPredictions;
+use tage::{BranchHistory, Direction, Tage, Target};
 
 /// Predictions of each function's branches, in block order, in sampled executions.
 pub type Predictions = BTreeMap<(FunctionId, CfgHash), Vec<BranchPrediction>>;
@@ -41,6 +43,10 @@ pub type Predictions = BTreeMap<(FunctionId, CfgHash), Vec<BranchPrediction>>;
 /// By function and call of a memory operation, whether the most frequent length is predicted: bursts, and weighted
 /// executions, mispredicted and predicted.
 pub type PredictedLengths = BTreeMap<(FunctionId, CfgHash), BTreeMap<u32, (u64, [f64; 2])>>;
+
+/// By function and block that ends in a switch, whether it is predicted where the switch goes: bursts, and weighted
+/// executions, mispredicted and predicted.
+pub type PredictedSwitches = BTreeMap<(FunctionId, CfgHash), BTreeMap<BlockIndex, (u64, [f64; 2])>>;
 
 /// Predicts all branches of a recording. `weights`: the weight of each branch.
 pub fn predict(program: &Program, vectors: &VectorSet, weights: &Weights) -> Predictions {
@@ -198,13 +204,15 @@ pub struct Predictor<'p> {
     walkers: ByModule<ProbeWalker<'p>>,
     groups: Groups,
     decisions: Decisions<'p>,
-    tage: Tage,
+    tage: Tage<Direction>,
+    targets: Tage<Target>,
     /// Of the current burst.
     chain: Chain,
     /// The latest decision, the burst that it was made in, and whether it was predicted.
     latest: Option<(usize, Decision, bool)>,
     tallies: FxHashMap<BranchKey, (Tally, Directions)>,
     lengths: LengthPredictions,
+    switches: SwitchPredictions,
 }
 
 impl Observer for Predictor<'_> {
@@ -254,6 +262,17 @@ impl Observer for Predictor<'_> {
             return;
         };
         let last = walker.last(frame, instance, block);
+        if let Some(switch) = last.filter(|&last| walker.is_switch(instance, last))
+            && let Some((choice, _)) = self.decisions.last_choice(&self.chain.branches, position, address)
+        {
+            self.switches.add(
+                (module, instance, switch),
+                (run.number, weight),
+                block.0,
+                &mut self.targets,
+                (&self.chain.history, choice.before),
+            );
+        }
         let step = walker.pass(frame, instance, block);
         let step = step.and_then(|taken| Some((taken.from, *taken.edges.first()?)));
         let reached = match last {
@@ -297,10 +316,12 @@ impl<'p> Predictor<'p> {
             groups: Groups::default(),
             decisions: Decisions::new(program),
             tage: Tage::new(),
+            targets: Tage::new(),
             chain: Chain::default(),
             latest: None,
             tallies: FxHashMap::default(),
             lengths: LengthPredictions::default(),
+            switches: SwitchPredictions::default(),
         }
     }
 
@@ -332,6 +353,24 @@ impl<'p> Predictor<'p> {
             weights
                 .iter_mut()
                 .zip(comparison.weights)
+                .for_each(|(sum, weight)| *sum += weight);
+        }
+        sums
+    }
+
+    /// Whether it is predicted where switches go.
+    pub fn switches(&mut self) -> PredictedSwitches {
+        let mut sums = PredictedSwitches::new();
+        for ((module, instance, block), switch) in std::mem::take(&mut self.switches).into_switches() {
+            let Some(map) = self.program.map(module) else { continue };
+            let function = map.function_of(instance);
+            let switches = sums.entry((function.cfg.id, function.hash)).or_default();
+            let (bursts, weights) = switches.entry(block).or_default();
+            // A burst may show several instances.
+            *bursts = switch.bursts.max(*bursts);
+            weights
+                .iter_mut()
+                .zip(switch.weights)
                 .for_each(|(sum, weight)| *sum += weight);
         }
         sums

@@ -1,6 +1,7 @@
-//! A branch predictor as processors have them: TAGE (Seznec and Michaud, “A case for (partially) tagged geometric
-//! history length branch predictors”, 2006). A table of two-bit counters by branch, and seven tables of counters by
-//! branch and history, each of a longer history than the one before; the longest history that is known predicts.
+//! A branch predictor as processors have them: TAGE for directions, ITTAGE for targets (Seznec and Michaud, “A case for
+//! (partially) tagged geometric history length branch predictors”, 2006). A table by branch, and seven tables by branch
+//! and history, each of a longer history than the one before; the longest history that is known predicts. An entry is a
+//! counter for a direction ([`Direction`]), or the latest target and how often it was right ([`Target`]).
 //!
 //! The history is that of taken branches, as in current processors: which branch went where. That is what bursts
 //! consist of.
@@ -9,8 +10,6 @@ use pleach_collector::stream::mix;
 
 /// The tables by history, and how many taken branches they look back: a geometric series, as in the paper.
 const LENGTHS: [usize; 7] = [2, 4, 8, 16, 32, 65, 130];
-/// log₂ of the entries of each of those tables.
-const INDEX_BITS: u32 = 12;
 /// log₂ of the entries of the table without history.
 const BASE_BITS: u32 = 14;
 /// Number of updates after which usefulness decays.
@@ -58,24 +57,93 @@ impl BranchHistory {
     }
 }
 
-/// An entry of a table by history.
-#[derive(Clone, Copy, Default)]
-struct Entry {
-    tag: u16,
-    /// −4…3; predicts taken from 0 on.
-    counter: i8,
-    /// 0…3: how often it was better than the prediction of a shorter history.
-    useful: u8,
+/// What an entry predicts.
+pub(super) trait Guess: Copy + Default {
+    /// Directions, or targets.
+    type Outcome: Copy + PartialEq;
+
+    /// log₂ of the entries of each table by history.
+    const INDEX_BITS: u32;
+
+    /// The prediction of a new entry, after an outcome that it was allocated for.
+    fn new(outcome: Self::Outcome) -> Self;
+
+    fn outcome(self) -> Self::Outcome;
+
+    /// Whether it has not been right again.
+    fn is_weak(self) -> bool;
+
+    /// Learns an outcome, with a counter of `bits` bits.
+    fn learn(&mut self, outcome: Self::Outcome, bits: u32);
 }
 
-impl Entry {
-    fn taken(self) -> bool {
-        self.counter >= 0
+/// A counter: taken from 0 on.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Direction(i8);
+
+impl Guess for Direction {
+    type Outcome = bool;
+    const INDEX_BITS: u32 = 12;
+
+    fn new(taken: bool) -> Self {
+        Self(if taken { 0 } else { -1 })
+    }
+
+    fn outcome(self) -> bool {
+        self.0 >= 0
     }
 
     fn is_weak(self) -> bool {
-        matches!(self.counter, -1 | 0)
+        matches!(self.0, -1 | 0)
     }
+
+    fn learn(&mut self, taken: bool, bits: u32) {
+        step(&mut self.0, taken, bits);
+    }
+}
+
+/// A target, and confidence in it: at 0, another target replaces it. Processors keep fewer targets than directions: one
+/// to three thousand, in current ones.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Target {
+    target: u32,
+    confidence: u8,
+}
+
+impl Guess for Target {
+    type Outcome = u32;
+    const INDEX_BITS: u32 = 8;
+
+    fn new(target: u32) -> Self {
+        Self { target, confidence: 0 }
+    }
+
+    fn outcome(self) -> u32 {
+        self.target
+    }
+
+    fn is_weak(self) -> bool {
+        self.confidence == 0
+    }
+
+    fn learn(&mut self, target: u32, bits: u32) {
+        if self.target == target {
+            self.confidence = (self.confidence + 1).min((1 << (bits - 1)) - 1);
+        } else if self.confidence == 0 {
+            self.target = target;
+        } else {
+            self.confidence -= 1;
+        }
+    }
+}
+
+/// An entry of a table by history.
+#[derive(Clone, Copy, Default)]
+struct Entry<G> {
+    tag: u16,
+    guess: G,
+    /// 0…3: how often it was better than the prediction of a shorter history.
+    useful: u8,
 }
 
 /// The entries of a branch with its history, by table; those of known histories come first.
@@ -86,68 +154,68 @@ struct Places {
 }
 
 /// The predictor.
-pub(super) struct Tage {
-    base: Vec<i8>,
-    tables: Vec<Vec<Entry>>,
+pub(super) struct Tage<G> {
+    base: Vec<G>,
+    tables: Vec<Vec<Entry<G>>>,
     /// From 0 on, the shorter history is preferred to a new entry.
     distrust_new: i8,
     updates: u32,
 }
 
-impl Tage {
+impl<G: Guess> Tage<G> {
     pub fn new() -> Self {
         Self {
-            base: vec![0; 1 << BASE_BITS],
-            tables: vec![vec![Entry::default(); 1 << INDEX_BITS]; LENGTHS.len()],
+            base: vec![G::default(); 1 << BASE_BITS],
+            tables: vec![vec![Entry::default(); 1 << G::INDEX_BITS]; LENGTHS.len()],
             distrust_new: 0,
             updates: 0,
         }
     }
 
     /// Predicts a branch from the history before it, returns whether the prediction was right, and updates the tables.
-    pub fn predicts(&mut self, branch: u64, history: &BranchHistory, end: usize, taken: bool) -> bool {
-        let places = places(branch, history, end);
+    pub fn predicts(&mut self, branch: u64, history: &BranchHistory, end: usize, outcome: G::Outcome) -> bool {
+        let places = places(branch, history, end, G::INDEX_BITS);
         let mut hits = (0..places.known).rev().filter(|&table| {
             let (at, tag) = places.by_history[table];
             self.tables[table][at].tag == tag
         });
         let (provider, next) = (hits.next(), hits.next());
         let other = match next {
-            Some(table) => self.tables[table][places.by_history[table].0].taken(),
-            None => self.base[places.base] >= 0,
+            Some(table) => self.tables[table][places.by_history[table].0].guess.outcome(),
+            None => self.base[places.base].outcome(),
         };
         let Some(table) = provider else {
-            step(&mut self.base[places.base], taken, 2);
-            if other != taken {
-                self.allocate(&places, 0, taken);
+            self.base[places.base].learn(outcome, 2);
+            if other != outcome {
+                self.allocate(&places, 0, outcome);
             }
             self.age();
-            return other == taken;
+            return other == outcome;
         };
         let entry = &mut self.tables[table][places.by_history[table].0];
-        let said = entry.taken();
-        let is_new = entry.is_weak() && entry.useful == 0;
+        let said = entry.guess.outcome();
+        let is_new = entry.guess.is_weak() && entry.useful == 0;
         let predicted = if is_new && self.distrust_new >= 0 { other } else { said };
         if is_new && said != other {
-            step(&mut self.distrust_new, other == taken, 4);
+            step(&mut self.distrust_new, other == outcome, 4);
         }
         if said != other {
-            entry.useful = if said == taken {
+            entry.useful = if said == outcome {
                 (entry.useful + 1).min(3)
             } else {
                 entry.useful.saturating_sub(1)
             };
         }
-        step(&mut entry.counter, taken, 3);
-        if predicted != taken {
-            self.allocate(&places, table + 1, taken);
+        entry.guess.learn(outcome, 3);
+        if predicted != outcome {
+            self.allocate(&places, table + 1, outcome);
         }
         self.age();
-        predicted == taken
+        predicted == outcome
     }
 
     /// Allocates an entry for the branch in a table of a longer history, if one there is not useful.
-    fn allocate(&mut self, places: &Places, from: usize, taken: bool) {
+    fn allocate(&mut self, places: &Places, from: usize, outcome: G::Outcome) {
         let longer = from..places.known;
         for table in longer.clone() {
             let (at, tag) = places.by_history[table];
@@ -155,7 +223,7 @@ impl Tage {
             if entry.useful == 0 {
                 *entry = Entry {
                     tag,
-                    counter: if taken { 0 } else { -1 },
+                    guess: G::new(outcome),
                     useful: 0,
                 };
                 return;
@@ -184,7 +252,7 @@ fn step(counter: &mut i8, up: bool, bits: u32) {
     };
 }
 
-fn places(branch: u64, history: &BranchHistory, end: usize) -> Places {
+fn places(branch: u64, history: &BranchHistory, end: usize, bits: u32) -> Places {
     let mut places = Places {
         base: (mix(branch) >> (64 - BASE_BITS)) as usize,
         by_history: [(0, 0); LENGTHS.len()],
@@ -197,7 +265,7 @@ fn places(branch: u64, history: &BranchHistory, end: usize) -> Places {
         };
         let hash = mix(hash ^ mix(branch.wrapping_add(length as u64)));
         // Tag 0 marks unallocated entries.
-        *place = ((hash >> (64 - INDEX_BITS)) as usize, (hash as u16).max(1));
+        *place = ((hash >> (64 - bits)) as usize, (hash as u16).max(1));
         places.known += 1;
     }
     places
@@ -210,7 +278,7 @@ mod tests {
     /// The share of the last half of these branches, each with its outcome, that is mispredicted.
     fn mispredicted(outcomes: impl Iterator<Item = (u64, bool)>) -> f64 {
         let outcomes: Vec<_> = outcomes.collect();
-        let mut tage = Tage::new();
+        let mut tage = Tage::<Direction>::new();
         // Outcomes show in history: taken branches lead somewhere else than those that are not, which a jump follows.
         let mut history = BranchHistory::default();
         history.read(outcomes.iter().map(|&(branch, taken)| branch * 2 + u64::from(taken)));
@@ -252,5 +320,33 @@ mod tests {
         assert_eq!(last(5, 2), last(3, 2));
         assert_ne!(last(5, 3), last(3, 3));
         assert_eq!(last(1, 2), None);
+    }
+
+    /// The share of the last half of a switch's executions that is mispredicted.
+    fn mispredicted_targets(targets: impl Iterator<Item = u32>) -> f64 {
+        let targets: Vec<_> = targets.collect();
+        let mut tage = Tage::<Target>::new();
+        let mut history = BranchHistory::default();
+        history.read(targets.iter().map(|&target| u64::from(target)));
+        let wrong = |(at, &target): (usize, &u32)| !tage.predicts(7, &history, at, target);
+        let wrong: Vec<bool> = targets.iter().enumerate().map(wrong).collect();
+        let late = &wrong[wrong.len() / 2..];
+        late.iter().filter(|&&wrong| wrong).count() as f64 / late.len() as f64
+    }
+
+    #[test]
+    fn targets_in_turn_are_predicted() {
+        assert_eq!(mispredicted_targets((0..2000).map(|i| i % 5)), 0.0);
+        assert!(mispredicted_targets((0..20_000).map(|i| i % 300 / 7)) < 0.01);
+    }
+
+    /// The latest target is predicted, which is right as often as two independent ones are equal, not the most frequent.
+    #[test]
+    fn targets_by_chance_are_mispredicted_more_often_than_the_rarer_ones_occur() {
+        let chance = |random: u64| if random % 100 < 76 { 3 } else { (random % 3) as u32 };
+        let rate = mispredicted_targets(random().map(chance).take(40_000));
+        assert!((0.30..0.45).contains(&rate), "{rate}");
+        let rate = mispredicted_targets(random().map(|random| (random % 4) as u32).take(40_000));
+        assert!((0.70..0.80).contains(&rate), "{rate}");
     }
 }

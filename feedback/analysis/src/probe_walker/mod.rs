@@ -115,6 +115,12 @@ impl<'m> ProbeWalker<'m> {
         two && block.terminator == Terminator::Branch
     }
 
+    /// Whether a block ends in a switch.
+    pub fn is_switch(&self, instance: InlineInstanceIndex, block: BlockIndex) -> bool {
+        let block = &self.map.function_of(instance).cfg.blocks[block.index()];
+        block.terminator == Terminator::Switch
+    }
+
     /// An activation reached a block. Returns the step, if its edges are certain.
     pub fn pass(&mut self, frame: FrameId, instance: InlineInstanceIndex, block: BlockIndex) -> Option<Taken<'_>> {
         let last = self.last(frame, instance, block);

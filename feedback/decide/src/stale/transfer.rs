@@ -173,11 +173,13 @@ impl CallMatch {
     }
 
     fn values(&self, old: &FunctionProfile, matched: &BlockMatch) -> Vec<ValueCounts> {
+        let new_block = |block: BlockIndex| Some(BlockIndex(matched.new_of(block.index())? as u32));
         let moved = |operand: &ValueCounts| {
             let site = match operand.site {
                 ValueSite::Length(call) => ValueSite::Length(self.new_of(call)?),
                 ValueSite::LengthPrediction(call) => ValueSite::LengthPrediction(self.new_of(call)?),
-                ValueSite::Divisor(block) => ValueSite::Divisor(BlockIndex(matched.new_of(block.index())? as u32)),
+                ValueSite::Divisor(block) => ValueSite::Divisor(new_block(block)?),
+                ValueSite::SwitchPrediction(block) => ValueSite::SwitchPrediction(new_block(block)?),
             };
             Some(ValueCounts {
                 site,

@@ -40,6 +40,9 @@ pub(super) struct FunctionLine {
     /// Of older versions: none.
     #[serde(default)]
     divisors: Vec<ValueLine>,
+    /// Of older versions: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    switch_predictions: Vec<ValueLine>,
     paths: Vec<PathLine>,
     windows: Vec<(Vec<Path>, Number)>,
     called: Vec<CalledLine>,
@@ -217,6 +220,10 @@ impl From<&FunctionProfile> for FunctionLine {
                 ValueSite::Divisor(block) => Some(block.0),
                 _ => None,
             }),
+            switch_predictions: values(f, |site| match site {
+                ValueSite::SwitchPrediction(block) => Some(block.0),
+                _ => None,
+            }),
             paths: f.paths.iter().map(path).collect(),
             windows: f.windows.iter().map(|w| (w.paths.clone(), Number(w.count))).collect(),
             called: f.called.iter().map(called).collect(),
@@ -265,6 +272,8 @@ impl From<FunctionLine> for FunctionProfile {
         let predictions = predictions.map(|line| operand(ValueSite::LengthPrediction(line.0), line));
         let divisors = f.divisors.into_iter();
         let divisors = divisors.map(|line| operand(ValueSite::Divisor(BlockIndex(line.0)), line));
+        let switches = f.switch_predictions.into_iter();
+        let switches = switches.map(|line| operand(ValueSite::SwitchPrediction(BlockIndex(line.0)), line));
         let targets = |(call, targets): (u32, Vec<(FunctionGuid, u64)>)| CallTargets { call, targets };
         let window = |(paths, count): (Vec<Path>, Number)| PathWindow { paths, count: count.0 };
         Self {
@@ -276,7 +285,7 @@ impl From<FunctionLine> for FunctionProfile {
             blocks: f.blocks,
             edges: f.edges,
             call_targets: f.call_targets.into_iter().map(targets).collect(),
-            values: lengths.chain(predictions).chain(divisors).collect(),
+            values: lengths.chain(predictions).chain(divisors).chain(switches).collect(),
             paths: f.paths.into_iter().map(path).collect(),
             windows: f.windows.into_iter().map(window).collect(),
             called: f.called.into_iter().map(called).collect(),

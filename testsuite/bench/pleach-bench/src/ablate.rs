@@ -18,7 +18,7 @@ pub struct Optimisation {
 }
 
 /// The plugin's optimisations by name. `random-paths` is a control: superblocks of paths with random weights.
-const OPTIMISATIONS: [(&str, &[&str]); 13] = [
+const OPTIMISATIONS: [(&str, &[&str]); 14] = [
     ("superblocks=0", &["-pleach-superblocks=0"]),
     ("placement=0", &["-pleach-placement=0"]),
     (
@@ -27,6 +27,7 @@ const OPTIMISATIONS: [(&str, &[&str]); 13] = [
     ),
     ("if-conversion=0", &["-pleach-if-conversion=0"]),
     ("select-to-branch=0", &["-pleach-select-to-branch=0"]),
+    ("switches=0", &["-pleach-switches=0"]),
     ("align-entries=0", &["-pleach-align-entries=0"]),
     ("align-loops=0", &["-pleach-align-loops=0"]),
     ("small-callees-first=0", &["-pleach-small-callees-first=0"]),
