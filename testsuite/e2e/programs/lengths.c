@@ -23,7 +23,7 @@ int main(void) {
     unsigned sum = 0, random = 1;
     for (unsigned i = 0; i < sizeof(source); i++)
         source[i] = (char)(i * 7);
-    for (unsigned i = 0; i < 2000000; i++) {
+    for (unsigned i = 0; i < 6000000; i++) {
         random = random * 1103515245 + 12345;
         unsigned at = random >> 21;
         int is_rare = random % 16 == 5;
