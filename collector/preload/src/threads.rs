@@ -303,6 +303,8 @@ pub fn resume_current() {
 /// of the lock would be copied with each child.
 extern "C" fn before_fork() {
     if HAS_HAD_THREADS.load(Relaxed) {
+        // A handler that came after the lock and before the holder's name would wait for its own thread.
+        let _blocked = SignalsBlocked::new();
         if lock_list() {
             FORKING.store(sys::thread_id(), Relaxed);
         } else {
@@ -344,12 +346,16 @@ extern "C" fn after_fork_in_parent() {
     if NESTED_FORKS.load(Relaxed) > 0 {
         NESTED_FORKS.fetch_sub(1, Relaxed);
     } else {
+        // As in `before_fork`.
+        let _blocked = SignalsBlocked::new();
         FORKING.store(0, Relaxed);
         LIST_LOCK.release();
     }
 }
 
 extern "C" fn after_fork_in_child() {
+    // As in `before_fork`.
+    let _blocked = SignalsBlocked::new();
     if FORKING.load(Relaxed) != 0 {
         FORKING.store(0, Relaxed);
         NESTED_FORKS.store(0, Relaxed);
@@ -358,7 +364,6 @@ extern "C" fn after_fork_in_child() {
     if process::is_stopped() {
         return;
     }
-    let _blocked = SignalsBlocked::new();
     let before = sys::thread_cpu_ns();
     descriptors::begin_child();
     forget_other_threads();
