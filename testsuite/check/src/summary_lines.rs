@@ -17,6 +17,8 @@ pub struct SummaryLines {
     pub branches: u64,
     /// Selects that branches replaced.
     pub selects: u64,
+    /// Switches that compare with some cases first.
+    pub switches: u64,
 }
 
 impl SummaryLines {
@@ -30,6 +32,7 @@ impl SummaryLines {
             sums.changed += number(line, " superblocks in ", " functions");
             sums.branches += number(line, ": ", " unpredictable branches ");
             sums.selects += number(line, ": ", " selects on loop-carried chains ");
+            sums.switches += number(line, ": ", " switches compare ");
         }
         sums
     }
@@ -43,6 +46,7 @@ impl AddAssign for SummaryLines {
         self.changed += other.changed;
         self.branches += other.branches;
         self.selects += other.selects;
+        self.switches += other.switches;
     }
 }
 
@@ -65,7 +69,8 @@ mod tests {
                     pleach: b.c: profile used for 2 functions (0 indirect calls), 0 cold, 0 unlikely, 1 salvaged, 3 not matched\n\
                     pleach: b.c: 40 superblocks in 1 functions, 10 instructions copied (+1.0 %)\n\
                     pleach: b.c: 8 unpredictable branches if-converted in 3 functions\n\
-                    pleach: b.c: 6 selects on loop-carried chains turned into branches in 2 functions\n";
+                    pleach: b.c: 6 selects on loop-carried chains turned into branches in 2 functions\n\
+                    pleach: b.c: 5 switches compare with frequent cases in 4 functions\n";
         let expected = SummaryLines {
             functions: 7,
             salvaged: 1,
@@ -73,6 +78,7 @@ mod tests {
             changed: 3,
             branches: 8,
             selects: 6,
+            switches: 5,
         };
         assert_eq!(SummaryLines::from_stderr(text), expected);
         assert_eq!(

@@ -70,7 +70,7 @@ fn main() -> Result<ExitCode> {
     };
     let summary = try_programs(&options)?;
     println!(
-        "{} programs ({} more were of no use), {} statements edited, {} functions renamed, {} runs recorded, {} builds with profiles for {} functions, {} of them salvaged, {} superblocks, {} branches replaced by selects, {} selects by branches, {} failures, {:.0} s",
+        "{} programs ({} more were of no use), {} statements edited, {} functions renamed, {} runs recorded, {} builds with profiles for {} functions, {} of them salvaged, {} superblocks, {} branches replaced by selects, {} selects by branches, {} switches changed, {} failures, {:.0} s",
         summary.programs,
         summary.replaced,
         summary.edits.statements,
@@ -82,6 +82,7 @@ fn main() -> Result<ExitCode> {
         summary.superblocks,
         summary.branches,
         summary.selects,
+        summary.switches,
         summary.failures.len(),
         start.elapsed().as_secs_f64()
     );

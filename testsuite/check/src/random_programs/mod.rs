@@ -114,6 +114,8 @@ pub struct Summary {
     pub branches: u64,
     /// Selects that branches replaced in all builds.
     pub selects: u64,
+    /// Switches that compare with some cases first, in all builds.
+    pub switches: u64,
     /// Builds that failed or whose program computed something else.
     pub failures: Vec<Failure>,
 }
@@ -130,6 +132,7 @@ impl AddAssign for Summary {
         self.superblocks += other.superblocks;
         self.branches += other.branches;
         self.selects += other.selects;
+        self.switches += other.switches;
         self.failures.extend(other.failures);
     }
 }
@@ -337,6 +340,7 @@ fn try_build(
     summary.superblocks += summary_lines.superblocks;
     summary.branches += summary_lines.branches;
     summary.selects += summary_lines.selects;
+    summary.switches += summary_lines.switches;
     let what = if !compiled.success() {
         format!("the compiler {}", compiled.describe())
     } else {
