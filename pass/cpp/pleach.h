@@ -475,7 +475,8 @@ size_t pleach_find_loop_carried_selects(LLVMValueRef F, const PleachLatencies *L
 void pleach_select_to_branch(LLVMValueRef Select);
 
 // transform/switches.cpp
-size_t pleach_find_hot_switches(LLVMValueRef F, uint32_t MinRanges, PleachSwitch *Found, size_t Capacity);
+size_t pleach_find_hot_switches(LLVMValueRef F, uint32_t MinRanges, bool Any, PleachSwitch *Found,
+                                size_t Capacity);
 void pleach_switch_ranges(LLVMValueRef Switch, PleachCaseRange *Out);
 void pleach_compare_before_switch(LLVMValueRef Switch, const uint32_t *Ranges, size_t Count);
 

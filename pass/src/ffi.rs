@@ -442,6 +442,7 @@ unsafe extern "C" {
     pub fn pleach_find_hot_switches(
         function: LLVMValueRef,
         min_ranges: u32,
+        any: bool,
         found: *mut HotSwitch,
         capacity: usize,
     ) -> usize;

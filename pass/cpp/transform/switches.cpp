@@ -125,10 +125,11 @@ void remove(SwitchInst &Switch, const Range &R) {
 extern "C" {
 
 // Finds the hot switches of a function with weights and at least so many ranges of cases; writes at most `Capacity`.
-size_t pleach_find_hot_switches(LLVMValueRef V, uint32_t MinRanges, PleachSwitch *Found, size_t Capacity) {
+// `Any`: rare ones, too.
+size_t pleach_find_hot_switches(LLVMValueRef V, uint32_t MinRanges, bool Any, PleachSwitch *Found, size_t Capacity) {
   Function &F = *unwrap<Function>(V);
-  const auto Entry = F.getEntryCount();
-  if (!Entry || F.hasOptSize() || F.hasOptNone() || F.getFnAttribute("no-jump-tables").getValueAsBool())
+  const bool MayHaveTables = !F.hasOptNone() && !F.getFnAttribute("no-jump-tables").getValueAsBool();
+  if (!F.getEntryCount() || !MayHaveTables || (F.hasOptSize() && !Any))
     return 0;
   SmallVector<SwitchInst *, 8> Switches;
   for (BasicBlock &BB : F) {
@@ -146,7 +147,7 @@ size_t pleach_find_hot_switches(LLVMValueRef V, uint32_t MinRanges, PleachSwitch
   size_t Count = 0;
   for (SwitchInst *Switch : Switches) {
     const auto Executions = BFI.getBlockProfileCount(Switch->getParent());
-    if (!Executions || !PSI.isHotCount(*Executions) || Count == Capacity)
+    if (!Executions || !(Any || PSI.isHotCount(*Executions)) || Count == Capacity)
       continue;
     Found[Count++] = {wrap(Switch),
                       static_cast<double>(*Executions),

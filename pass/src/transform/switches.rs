@@ -39,7 +39,7 @@ pub fn run(module: &Module<'_>, settings: &Settings) -> Result<bool, PassError> 
     for function in module.get_functions().filter(|f| f.count_basic_blocks() > 0) {
         let value = function.as_value_ref();
         let (mut here, mut lines) = (0, Vec::new());
-        for found in hot_switches(value) {
+        for found in hot_switches(value, any) {
             let switch = read(&found);
             let comparisons = if any {
                 Some(compared_in_tests(&switch))
@@ -81,14 +81,14 @@ pub fn run(module: &Module<'_>, settings: &Settings) -> Result<bool, PassError> 
     Ok(switches > 0)
 }
 
-/// The hot switches of a function, in block order.
-fn hot_switches(function: LLVMValueRef) -> Vec<ffi::HotSwitch> {
+/// The hot switches of a function, or all, in block order.
+fn hot_switches(function: LLVMValueRef, any: bool) -> Vec<ffi::HotSwitch> {
     let mut found = Vec::with_capacity(MAX_SWITCHES);
     // SAFETY: callers pass a function of the module being compiled; the vector has the given capacity, and the call
     // returns how many it wrote.
     unsafe {
-        let min = MIN_RANGES_OF_TABLE as u32;
-        let count = ffi::pleach_find_hot_switches(function, min, found.as_mut_ptr(), MAX_SWITCHES);
+        let min = if any { 1 } else { MIN_RANGES_OF_TABLE as u32 };
+        let count = ffi::pleach_find_hot_switches(function, min, any, found.as_mut_ptr(), MAX_SWITCHES);
         found.set_len(count);
     }
     found

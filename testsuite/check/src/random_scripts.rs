@@ -121,6 +121,8 @@ pub struct Difference {
     script: String,
     alone: Outcome,
     recorded: Outcome,
+    /// What the recorder said.
+    recorder: String,
 }
 
 impl fmt::Display for Difference {
@@ -132,7 +134,7 @@ impl fmt::Display for Difference {
             writeln!(f, "{name}: status {}, files {:?}", outcome.status, outcome.files.keys())?;
             writeln!(f, "{}{}", String::from_utf8_lossy(&outcome.stdout), outcome.messages)?;
         }
-        Ok(())
+        writeln!(f, "{}", self.recorder)
     }
 }
 
@@ -188,23 +190,24 @@ fn try_script(options: &RandomScriptOptions, programs: &Path, number: usize) -> 
         .unwrap_or("");
     let script = format!("{}\n{end}", script.join("\n"));
     let [overhead, engine] = [&OVERHEADS[..], &ENGINES[..]].map(|all| all[random.random_range(0..all.len())]);
-    let alone = run(Command::new("bash"), programs, &script)?;
+    let (alone, _) = run(Command::new("bash"), programs, &script)?;
     let profile = tempfile::tempdir()?;
     let mut record = Command::new(&options.pleach);
     record.args(["record", "--quiet", "--overhead", overhead, "--engine", engine, "-o"]);
     record.arg(profile.path().join("app.pleach")).args(["--", "bash"]);
-    let recorded = run(record, programs, &script)?;
+    let (recorded, recorder) = run(record, programs, &script)?;
     Ok((alone != recorded).then_some(Difference {
         number,
         options: [overhead, engine],
         script,
         alone,
         recorded,
+        recorder,
     }))
 }
 
-/// Runs a script by a command that ends in `bash`, in a folder with two input files.
-fn run(mut command: Command, programs: &Path, script: &str) -> Result<Outcome> {
+/// Runs a script by a command that ends in `bash`, in a folder with two input files. Also returns the recorder's lines.
+fn run(mut command: Command, programs: &Path, script: &str) -> Result<(Outcome, String)> {
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     for (name, factor) in [("input1", 7), ("input2", 13)] {
         let lines: Vec<String> = (0..200).map(|i| format!("{} {}", i, i * factor % 31)).collect();
@@ -230,12 +233,13 @@ fn run(mut command: Command, programs: &Path, script: &str) -> Result<Outcome> {
     let words = of_script.iter().flat_map(|line| line.split_whitespace());
     let is_number = |word: &&str| word.bytes().all(|byte| byte.is_ascii_digit());
     let messages: Vec<&str> = words.filter(|word| !is_number(word)).collect();
-    Ok(Outcome {
+    let outcome = Outcome {
         status,
         stdout: output.stdout,
         messages: messages.join(" "),
         files: files(folder.path())?,
-    })
+    };
+    Ok((outcome, of_recorder.join("\n")))
 }
 
 fn files(folder: &Path) -> Result<BTreeMap<String, (u32, Vec<u8>)>> {

@@ -48,8 +48,10 @@ fn static_programs_are_recorded_by_default() {
     let program = program_of_seconds(dir.path(), &["-static"]);
     let profile = dir.path().join("s.pleach");
     let mut record = record(&["--"], &profile);
-    stdout(record.arg(&program).arg("0.5"));
+    let recorded = output(record.arg(&program).arg("0.5"));
     assert!(bursts(&profile) > 10);
+    let said = String::from_utf8_lossy(&recorded.stderr);
+    assert!(said.contains("note: the program is linked statically"), "{said}");
     // Options that need the preloaded sampler are refused, not ignored.
     let mut record = self::record(&["--coverage", "only", "--"], &profile);
     let (status, message) = failure(record.arg(&program).arg("0.1"));
@@ -101,6 +103,8 @@ fn a_process_that_runs_is_recorded_until_the_time_is_over_or_the_user_interrupts
             "{status}: {message}"
         );
     }
+    let (_, message) = failure(&mut record(&["--pid", &pid, "--coverage", "only"], &second));
+    assert!(message.contains("cannot be used with `--pid`"), "{message}");
     let (_, message) = failure(&mut record(&["--pid", &pid, "--engine", "run-ahead"], &second));
     assert!(message.contains("`--engine lbr` or `--engine ptrace`"), "{message}");
 }

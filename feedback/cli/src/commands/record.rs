@@ -182,7 +182,12 @@ impl Args {
             .find_map(|(is_there, option)| is_there.then_some(option));
         match obstacle {
             Some(option) if is_asked_for => {
-                bail!("{option} needs the preloaded sampler and cannot be used with `--engine ptrace`")
+                let from_outside = if self.pid.is_empty() {
+                    "--engine ptrace"
+                } else {
+                    "--pid"
+                };
+                bail!("{option} needs the preloaded sampler and cannot be used with `{from_outside}`")
             }
             Some(_) => Ok(false),
             None if is_asked_for => Ok(true),
@@ -308,6 +313,12 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     events.check(engine, args.engine)?;
     args.check_engine(engine)?;
     let from_outside = engine == Engine::RunAhead && args.is_from_outside(&events)?;
+    if from_outside && args.engine == EngineArg::Auto && args.pid.is_empty() && !args.quiet {
+        eprintln!(
+            "pleach: note: the program is linked statically: it is sampled from outside (`--engine ptrace`), without \
+             breakpoints; children that live for less than a tenth of a second are missed"
+        );
+    }
     let phases = args.phases.then(|| PhaseWatch::new(args.interval));
     let options = RecordOptions {
         engine,

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum EngineArg {
-    /// The best engine of this machine: lbr if available, else run-ahead.
+    /// The best engine of this machine: lbr if available, else ptrace for a program that is linked statically, and
+    /// run-ahead for others.
     Auto,
     /// Branch records of the processor (Intel LBR, AMD BRS and LbrExtV2, Arm BRBE), read by the kernel.
     Lbr,
