@@ -270,15 +270,16 @@ struct PleachSwitch {
   LLVMValueRef Switch;
   double Executions;
   double DefaultWeight;
-  // Executions of which a predictor does not tell the destination, in thousandths; negative if comparisons became this
-  // switch.
-  int32_t Mispredicted;
+  // The interval of the share of executions of which a predictor does not tell the destination, in thousandths; negative
+  // if comparisons became this switch.
+  int32_t MispredictedLow;
+  int32_t MispredictedHigh;
   uint32_t Ranges;
   bool DefaultIsPossible;
 };
 PLEACH_SIZE(PleachSwitch, 40);
-PLEACH_OFFSET(PleachSwitch, Mispredicted, 24);
-PLEACH_OFFSET(PleachSwitch, DefaultIsPossible, 32);
+PLEACH_OFFSET(PleachSwitch, MispredictedLow, 24);
+PLEACH_OFFSET(PleachSwitch, DefaultIsPossible, 36);
 
 // Adjacent cases of a switch with the same destination.
 struct PleachCaseRange {
@@ -511,8 +512,8 @@ constexpr char PleachOnlyCallAttribute[] = "pleach-only-call";
 // Metadata of calls that compare memory, or of mempcpy, with their lengths, until LLVM may specialise them
 // (src/ir/metadata.rs).
 constexpr char PleachLengthsMetadata[] = "pleach.lengths";
-// Metadata of switches of the source: executions of which a predictor does not tell the destination, in thousandths
-// (src/ir/metadata.rs).
+// Metadata of switches of the source: the interval of the share of executions of which a predictor does not tell the
+// destination, in thousandths (src/ir/metadata.rs).
 constexpr char PleachSwitchMetadata[] = "pleach.switch";
 // Metadata of divisions with their most frequent divisor, its count and that of all divisors (src/ir/metadata.rs).
 constexpr char PleachDivisorMetadata[] = "pleach.divisor";

@@ -239,11 +239,12 @@ pub struct HotSwitch {
     pub switch: LLVMValueRef,
     pub executions: f64,
     pub default_weight: f64,
-    pub mispredicted: i32,
+    pub mispredicted_low: i32,
+    pub mispredicted_high: i32,
     pub ranges: u32,
     pub default_is_possible: bool,
 }
-layout!(HotSwitch: 40, mispredicted: 24, default_is_possible: 32);
+layout!(HotSwitch: 40, mispredicted_low: 24, default_is_possible: 36);
 
 /// Mirror of `PleachCaseRange`.
 #[repr(C)]

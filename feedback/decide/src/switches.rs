@@ -7,7 +7,7 @@
 //! cases are considered.
 
 use crate::latencies::{ADDED_MISPREDICTION, COMPARISON};
-use crate::support::wilson_low;
+use crate::support::wilson_interval;
 use pleach_profile::ValueCounts;
 
 /// Adjacent cases of a switch with the same destination.
@@ -28,9 +28,9 @@ pub struct Switch {
     pub ranges: Vec<CaseRange>,
     /// The default destination and the executions that go there; none if no other value is possible.
     pub default: Option<(u32, f64)>,
-    /// The share of executions of which a predictor does not tell the destination, at the lower end of its interval.
-    /// `None` if the optimiser made the switch of comparisons: they are taken to be independent of history.
-    pub mispredicted: Option<f64>,
+    /// The interval of the share of executions of which a predictor does not tell the destination. `None` if the
+    /// optimiser made the switch of comparisons: they are taken to be independent of history.
+    pub mispredicted: Option<(f64, f64)>,
 }
 
 /// Comparisons that are worth making before what is left of a switch.
@@ -38,7 +38,7 @@ pub struct Switch {
 pub struct Comparisons {
     /// Positions in [`Switch::ranges`], in order of execution.
     pub ranges: Vec<usize>,
-    /// Cycles that they save, on average, in an execution of the switch.
+    /// Cycles that they save, on average, in an execution of the switch, at the less favourable end of the interval.
     pub saved: f64,
 }
 
@@ -66,28 +66,31 @@ const MAX_COMPARED: usize = 6;
 /// The comparisons that pay, if any do.
 pub fn comparisons_before_table(switch: &Switch) -> Option<Comparisons> {
     let all: Vec<usize> = (0..switch.ranges.len()).collect();
-    let costs = Costs::new(switch)?;
-    if !costs.is_table(&all) {
+    let (low, high) = (
+        Costs::new(switch, |(low, _)| low)?,
+        Costs::new(switch, |(_, high)| high)?,
+    );
+    if !low.is_table(&all) {
         return None;
     }
     let mut compared: Vec<usize> = all.clone();
-    compared.sort_by(|&a, &b| costs.share(b).total_cmp(&costs.share(a)));
+    compared.sort_by(|&a, &b| low.share(b).total_cmp(&low.share(a)));
     compared.truncate(MAX_COMPARED);
-    compared.retain(|&range| costs.share(range) > MIN_SHARE);
-    let orders = Orders::new(&costs, &all, &compared);
-    let (cost, ranges) = orders.best();
-    let saved = costs.remainder(&all) - cost;
+    compared.retain(|&range| low.share(range) > MIN_SHARE);
+    let ranges = Orders::new(&low, &all, &compared).best();
+    let saved = |costs: &Costs<'_>| costs.remainder(&all) - costs.in_order(&ranges, &all);
+    let saved = saved(&low).min(saved(&high));
     (saved >= MIN_SAVED && !ranges.is_empty()).then_some(Comparisons { ranges, saved })
 }
 
-/// The share of a switch's executions that is mispredicted, at the lower end of its interval: bursts are what is
-/// independent. What was not observed is taken to be predicted.
-pub fn certainly_mispredicted(prediction: Option<&ValueCounts>) -> f64 {
+/// The interval of the share of a switch's executions that is mispredicted: bursts are what is independent. Of what was
+/// not observed, nothing is known.
+pub fn mispredicted(prediction: Option<&ValueCounts>) -> (f64, f64) {
     let Some(prediction) = prediction.filter(|prediction| prediction.total() > 0) else {
-        return 0.0;
+        return (0.0, 1.0);
     };
     let share = prediction.count_of(0) as f64 / prediction.total() as f64;
-    wilson_low(share, prediction.bursts as f64)
+    wilson_interval(share, prediction.bursts as f64)
 }
 
 /// The average cycles from a switch to the destination.
@@ -99,8 +102,8 @@ struct Costs<'s> {
 }
 
 impl<'s> Costs<'s> {
-    /// `None` if the switch is never executed.
-    fn new(switch: &'s Switch) -> Option<Self> {
+    /// At one end of the interval of mispredictions. `None` if the switch is never executed.
+    fn new(switch: &'s Switch, end: impl Fn((f64, f64)) -> f64) -> Option<Self> {
         let weights = switch.ranges.iter().map(|range| range.weight);
         let executions = weights.sum::<f64>() + switch.default.map_or(0.0, |(_, weight)| weight);
         let mut costs = Self {
@@ -114,7 +117,7 @@ impl<'s> Costs<'s> {
         if let Some(mispredicted) = switch.mispredicted
             && by_chance > 0.0
         {
-            costs.misprediction *= (mispredicted / by_chance).min(1.0);
+            costs.misprediction *= (end(mispredicted) / by_chance).min(1.0);
         }
         (executions > 0.0).then_some(costs)
     }
@@ -191,8 +194,7 @@ impl<'s> Costs<'s> {
 
     /// What LLVM makes of what is left of the switch.
     fn remainder(&self, left: &[usize]) -> f64 {
-        let reach = self.reach(left);
-        let of = |range: usize| if reach > 0.0 { self.share(range) / reach } else { 0.0 };
+        let of = |range: usize| self.share_of_left(range, left);
         let Some(&first) = left.iter().max_by(|&&a, &&b| of(a).total_cmp(&of(b))) else {
             return 0.0;
         };
@@ -206,6 +208,24 @@ impl<'s> Costs<'s> {
             return self.comparison(first, of(first)) + (1.0 - of(first)) * self.remainder(&rest);
         }
         TABLE + self.misprediction * (1.0 - self.repeated(left))
+    }
+
+    /// Comparisons with these ranges, and what is left then.
+    fn in_order(&self, ranges: &[usize], all: &[usize]) -> f64 {
+        let (mut left, mut cost, mut reached) = (all.to_vec(), 0.0, 1.0);
+        for &range in ranges {
+            let share = self.share_of_left(range, &left);
+            cost += reached * self.comparison(range, share);
+            reached *= 1.0 - share;
+            left.retain(|&other| other != range);
+        }
+        cost + reached * self.remainder(&left)
+    }
+
+    /// The share of a range among the executions that reach what is left.
+    fn share_of_left(&self, range: usize, left: &[usize]) -> f64 {
+        let reach = self.reach(left);
+        if reach > 0.0 { self.share(range) / reach } else { 0.0 }
     }
 }
 
@@ -225,13 +245,12 @@ impl<'c> Orders<'c> {
                 position.is_none_or(|position| subset >> position & 1 == 1)
             };
             let left: Vec<usize> = all.iter().copied().filter(is_left).collect();
-            let reach = costs.reach(&left);
             let mut cheapest = (costs.remainder(&left), None);
             for (position, &range) in compared.iter().enumerate() {
                 if subset >> position & 1 == 0 {
                     continue;
                 }
-                let share = if reach > 0.0 { costs.share(range) / reach } else { 0.0 };
+                let share = costs.share_of_left(range, &left);
                 let (otherwise, _) = best[subset & !(1 << position)];
                 let cost = costs.comparison(range, share) + (1.0 - share) * otherwise;
                 // Rounding must not decide between what LLVM does anyway and the same by comparisons.
@@ -244,16 +263,15 @@ impl<'c> Orders<'c> {
         Self { compared, best }
     }
 
-    /// The cost of the whole switch, and the ranges to compare with.
-    fn best(&self) -> (f64, Vec<usize>) {
+    /// The ranges of the whole switch to compare with.
+    fn best(&self) -> Vec<usize> {
         let mut subset = self.best.len() - 1;
-        let (cost, _) = self.best[subset];
         let mut ranges = Vec::new();
         while let (_, Some(position)) = self.best[subset] {
             ranges.push(self.compared[position]);
             subset &= !(1 << position);
         }
-        (cost, ranges)
+        ranges
     }
 }
 
@@ -265,7 +283,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// A switch of single cases, each with a destination of its own.
-    fn switch(values: &[i64], weights: &[f64], default: Option<f64>, mispredicted: Option<f64>) -> Switch {
+    fn switch(values: &[i64], weights: &[f64], default: Option<f64>, mispredicted: Option<(f64, f64)>) -> Switch {
         let ranges = values.iter().zip(weights).enumerate();
         Switch {
             ranges: ranges
@@ -299,14 +317,16 @@ mod tests {
     #[test]
     fn what_is_predicted_stays_a_table() {
         let values = [0, 1, 2, 3, 4, 5, 6];
-        let predicted = switch(&values, &[10.0; 7], None, Some(0.008));
+        let predicted = switch(&values, &[10.0; 7], None, Some((0.006, 0.01)));
         assert_eq!(order(&predicted), None);
         // Comparisons take less time than a table where they are few, even if both are predicted.
         let weights = [43.0, 23.0, 21.0, 8.0, 5.0];
-        let few = |mispredicted| order(&switch(&values[..5], &weights, None, Some(mispredicted)));
-        assert_eq!(few(0.008), Some(vec![0, 1]));
+        let few = |low, high| order(&switch(&values[..5], &weights, None, Some((low, high))));
+        assert_eq!(few(0.006, 0.01), Some(vec![0, 1]));
         // Where nothing tells the next case, the most frequent one is the last one.
-        assert_eq!(few(0.6), Some(vec![1, 2]));
+        assert_eq!(few(0.57, 0.6), Some(vec![1, 2, 3]));
+        // Neither order pays at both ends.
+        assert_eq!(few(0.0, 1.0), None);
     }
 
     #[test]
@@ -334,17 +354,19 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_observed_is_predicted() {
+    fn of_what_was_not_observed_nothing_is_known() {
         let prediction = |bursts, predicted, mispredicted| ValueCounts {
             site: ValueSite::SwitchPrediction(BlockIndex(0)),
             bursts,
             values: vec![(1, predicted), (0, mispredicted)],
             others: 0,
         };
-        assert_eq!(certainly_mispredicted(None), 0.0);
-        assert_eq!(certainly_mispredicted(Some(&prediction(0, 0, 0))), 0.0);
-        assert!(certainly_mispredicted(Some(&prediction(2, 50, 50))) < 0.2);
-        assert!(certainly_mispredicted(Some(&prediction(400, 50, 50))) > 0.45);
+        assert_eq!(mispredicted(None), (0.0, 1.0));
+        assert_eq!(mispredicted(Some(&prediction(0, 0, 0))), (0.0, 1.0));
+        let (low, high) = mispredicted(Some(&prediction(2, 50, 50)));
+        assert!(low < 0.2 && high > 0.8);
+        let (low, high) = mispredicted(Some(&prediction(400, 50, 50)));
+        assert!(low > 0.45 && high < 0.55);
     }
 
     proptest! {
@@ -352,12 +374,13 @@ mod tests {
         fn comparisons_are_different_ranges_and_save_time(
             cases in prop::collection::btree_map(-40i64..40, (0u32..6, 0f64..100.0), 0..12),
             default in prop::option::of(0f64..100.0),
-            mispredicted in prop::option::of(0f64..1.0),
+            mispredicted in prop::option::of((0f64..1.0, 0f64..1.0)),
         ) {
             let ranges = cases.iter().map(|(&value, &(destination, weight))| CaseRange {
                 values: (value, value), destination, weight,
             });
             let default = default.map(|weight| (9, weight));
+            let mispredicted = mispredicted.map(|(a, b): (f64, f64)| (a.min(b), a.max(b)));
             let switch = Switch { ranges: ranges.collect(), default, mispredicted };
             if let Some(Comparisons { mut ranges, saved }) = comparisons_before_table(&switch) {
                 prop_assert!(saved >= MIN_SAVED);

@@ -3,7 +3,7 @@
 use super::names::meant;
 use pleach_annotate::cfg::Cfg;
 use pleach_annotate::id::{CfgHash, FunctionGuid, FunctionId};
-use pleach_decide::switches::certainly_mispredicted;
+use pleach_decide::switches;
 use pleach_profile::summary::ProfileSummary;
 use pleach_profile::{BranchPrediction, CallTargets, FunctionProfile, Profile, Provenance, ValueCounts, ValueSite};
 use rustc_hash::FxHashMap;
@@ -471,7 +471,7 @@ fn mispredictions(function: &FunctionProfile, line: impl Fn(usize) -> Option<u32
             line: line(block.index()),
             count: mispredicted,
             rate: mispredicted / total,
-            low: certainly_mispredicted(Some(operand)),
+            low: switches::mispredicted(Some(operand)).0,
         })
     };
     let branches = function.predictions.iter().map(branch);

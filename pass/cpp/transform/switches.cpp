@@ -59,11 +59,12 @@ uint64_t defaultWeight(const SwitchInst &Switch) {
   return Weight;
 }
 
-// The share of mispredicted executions, in thousandths; negative if the switch is not one of the source.
-int32_t mispredicted(const SwitchInst &Switch) {
+// An end of the interval of the share of mispredicted executions, in thousandths; negative if the switch is not one of the
+// source.
+int32_t mispredicted(const SwitchInst &Switch, unsigned End) {
   const MDNode *Known = Switch.getMetadata(PleachSwitchMetadata);
   const auto *Permille =
-      Known && Known->getNumOperands() == 1 ? mdconst::dyn_extract<ConstantInt>(Known->getOperand(0)) : nullptr;
+      Known && Known->getNumOperands() == 2 ? mdconst::dyn_extract<ConstantInt>(Known->getOperand(End)) : nullptr;
   return Permille ? static_cast<int32_t>(Permille->getLimitedValue(1000)) : -1;
 }
 
@@ -152,7 +153,8 @@ size_t pleach_find_hot_switches(LLVMValueRef V, uint32_t MinRanges, bool Any, Pl
     Found[Count++] = {wrap(Switch),
                       static_cast<double>(*Executions),
                       static_cast<double>(defaultWeight(*Switch)),
-                      mispredicted(*Switch),
+                      mispredicted(*Switch, 0),
+                      mispredicted(*Switch, 1),
                       static_cast<uint32_t>(ranges(*Switch).size()),
                       isPossible(*Switch->getDefaultDest())};
   }

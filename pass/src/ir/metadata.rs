@@ -258,12 +258,12 @@ pub unsafe fn set_divisor(division: LLVMValueRef, (divisor, count): (u64, u64), 
     );
 }
 
-/// Tells a switch the share of its executions of which a predictor does not know the destination; no effect on other
-/// terminators.
+/// Tells a switch the interval of the share of its executions of which a predictor does not know the destination; no
+/// effect on other terminators.
 ///
 /// # Safety
 /// The terminator must be alive.
-pub unsafe fn set_switch_mispredictions(terminator: LLVMValueRef, permille: u32) {
+pub unsafe fn set_switch_mispredictions(terminator: LLVMValueRef, permille: [u32; 2]) {
     use inkwell::llvm_sys::core::LLVMIsASwitchInst;
     // SAFETY: as the caller promises.
     unsafe {
@@ -271,7 +271,7 @@ pub unsafe fn set_switch_mispredictions(terminator: LLVMValueRef, permille: u32)
             return;
         }
         let metadata = Metadata::of_value(terminator);
-        metadata.attach(terminator, "pleach.switch", &mut [metadata.int(permille)]);
+        metadata.attach(terminator, "pleach.switch", &mut permille.map(|end| metadata.int(end)));
     }
 }
 

@@ -110,7 +110,11 @@ fn read(found: &ffi::HotSwitch) -> Switch {
     Switch {
         ranges: ranges.into_iter().map(range).collect(),
         default: found.default_is_possible.then_some((0, found.default_weight)),
-        mispredicted: (found.mispredicted >= 0).then(|| f64::from(found.mispredicted) / 1000.0),
+        mispredicted: (found.mispredicted_low >= 0).then(|| {
+            let [low, high] =
+                [found.mispredicted_low, found.mispredicted_high].map(|permille| f64::from(permille) / 1000.0);
+            (low, high)
+        }),
     }
 }
 

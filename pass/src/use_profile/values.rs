@@ -8,7 +8,7 @@ use pleach_annotate::cfg::{Callee, Terminator};
 use pleach_annotate::id::{BlockIndex, FunctionGuid};
 use pleach_decide::divisors::certain_divisor;
 use pleach_decide::memory_lengths::certain_lengths;
-use pleach_decide::switches::certainly_mispredicted;
+use pleach_decide::switches::mispredicted;
 use pleach_profile::{FunctionProfile, ValueCounts, ValueSite};
 
 /// Memory operations for which LLVM has no intrinsic.
@@ -86,7 +86,8 @@ impl Applier<'_, '_> {
             }
             let site = ValueSite::SwitchPrediction(BlockIndex(index as u32));
             let prediction = profile.values.iter().find(|values| values.site == site);
-            let permille = (certainly_mispredicted(prediction) * 1000.0) as u32;
+            let (low, high) = mispredicted(prediction);
+            let permille = [low, high].map(|share| (share * 1000.0) as u32);
             // SAFETY: the terminator belongs to the module.
             unsafe { metadata::set_switch_mispredictions(terminator, permille) };
         }

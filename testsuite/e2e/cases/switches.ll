@@ -230,8 +230,8 @@ other:
 !24 = !{!"branch_weights", i32 1000, i32 1500, i32 1500, i32 1500, i32 1500, i32 1500, i32 1500}
 !25 = !{!"branch_weights", i32 7600, i32 500, i32 900, i32 1000}
 !26 = !{!"function_entry_count", i64 10}
-!30 = !{i32 650}
-!31 = !{i32 3}
+!30 = !{i32 600, i32 700}
+!31 = !{i32 3, i32 5}
 
 ; expected:
 ; define i32 @phis(i8 %c) !prof !13 {
@@ -482,7 +482,7 @@ other:
 ; !20 = !{!"branch_weights", i32 1000, i32 9000}
 ; !21 = !{!"branch_weights", i32 7600, i32 500, i32 900, i32 0}
 ; !22 = !{!"branch_weights", i32 1000, i32 1500, i32 1500, i32 1500, i32 1500, i32 1500, i32 1500}
-; !23 = !{i32 3}
+; !23 = !{i32 3, i32 5}
 ; !24 = !{!"branch_weights", i32 7600, i32 500, i32 900, i32 1000}
 ; !25 = !{!"function_entry_count", i64 10}
 ; !26 = !{!"branch_weights", i32 7600, i32 500, i32 900, i32 1000, i32 0}
