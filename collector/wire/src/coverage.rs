@@ -33,7 +33,7 @@ pub const MODULES_EXTENSION: &core::ffi::CStr = c".modules";
 /// Size of the pages that a plan describes.
 pub const PAGE: usize = 4096;
 /// First word of a plan: its layout.
-const LAYOUT: u64 = 0x3356_4f43_4148_4c50;
+const LAYOUT: u64 = 0x3456_4f43_4148_4c50;
 /// Longest path that can be requested: longer writes to a pipe are not atomic.
 pub const MAX_PATH: usize = 4000;
 /// The instruction `int3`.
@@ -80,11 +80,13 @@ pub enum Failure {
     Budget = 8,
     /// The process still ran when the recording ended.
     Running = 9,
+    /// An alternate signal stack of the program's has no room for the signal of a breakpoint.
+    Stack = 10,
 }
 
 impl Failure {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Late,
         Self::Traced,
         Self::Write,
@@ -95,6 +97,7 @@ impl Failure {
         Self::Modules,
         Self::Budget,
         Self::Running,
+        Self::Stack,
     ];
 
     /// The reason, for people.
@@ -110,6 +113,7 @@ impl Failure {
             Self::Modules => "too many modules were loaded",
             Self::Budget => "the budget did not suffice for each process",
             Self::Running => "it still ran when the recording ended",
+            Self::Stack => "the program's alternate signal stack has no room for a breakpoint's signal",
         }
     }
 }

@@ -4,6 +4,7 @@
 //! The installed actions have the program's flags and mask, but our handler. It jumps to the program's handler with all
 //! registers and the stack as the kernel left them.
 
+use super::stack_handlers;
 use crate::burst::engines;
 use crate::owned_signals::FAULTS;
 use crate::process;
@@ -17,7 +18,8 @@ use core::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize};
 handler_that_forwards!(
     /// Handler of the signals that instructions raise.
     fault_entry,
-    on_fault
+    on_fault,
+    stack_handlers::make_room
 );
 
 /// The handlers and flags that the program set.

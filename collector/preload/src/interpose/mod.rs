@@ -16,6 +16,7 @@ pub mod masks;
 pub mod memory;
 mod sharing_child;
 pub mod signals;
+mod stack_handlers;
 pub mod stacks;
 pub mod thread_creation;
 pub mod users;

@@ -1,7 +1,7 @@
 //! Signal actions. The program's actions for SIGTRAP and the tick are kept, but not installed. In its actions for other
 //! signals, the masks never really block these two.
 
-use super::{faults, masks, sharing_child, stacks};
+use super::{faults, masks, sharing_child, stack_handlers, stacks};
 use crate::dispositions::{REMOVED, REMOVED_ONSTACK, REMOVED_TICK, REMOVED_TRAP, set_virtual_action, virtual_action};
 use crate::isolation;
 use crate::next_symbol::NextSymbol;
@@ -28,17 +28,37 @@ pub fn resolve() {
     SIGIGNORE.get();
 }
 
+/// The real `sigaction`, which reports the program's handlers.
+///
+/// # Safety
+/// As `sigaction(2)`; `next` is the real one.
+unsafe fn next_reported(
+    next: Sigaction,
+    signal: c_int,
+    new: *const libc::sigaction,
+    old: *mut libc::sigaction,
+) -> c_int {
+    // SAFETY: Forward: the caller's pointers are null or valid.
+    unsafe {
+        let result = next(signal, new, old);
+        if let Some(old) = old.as_mut().filter(|_| result == 0) {
+            old.sa_sigaction = stack_handlers::reported(old.sa_sigaction, stack_handlers::program_handler(signal));
+        }
+        result
+    }
+}
+
 /// # Safety
 /// As `sigaction(2)`.
 pub unsafe extern "C" fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
     let Some(next) = SIGACTION.get() else { return -1 };
     if (1..65).contains(&signal) && sharing_child::is_caller() {
         // SAFETY: Forward.
-        return unsafe { sharing_child::sigaction(|new, old| next(signal, new, old), signal, new, old) };
+        return unsafe { sharing_child::sigaction(|new, old| next_reported(next, signal, new, old), signal, new, old) };
     }
     if !process::is_sampled_here() || !(1..65).contains(&signal) {
         // SAFETY: Forward.
-        return unsafe { next(signal, new, old) };
+        return unsafe { next_reported(next, signal, new, old) };
     }
     // SAFETY: Forward: the caller's pointers are null or valid.
     unsafe {
@@ -64,10 +84,14 @@ pub unsafe extern "C" fn sigaction(signal: c_int, new: *const libc::sigaction, o
         let removed = &REMOVED[signal as usize];
         let before = removed.load(Relaxed);
         let fault = faults::program_action(signal);
+        let handler_before = stack_handlers::program_handler(signal);
         let mut changed = new.as_ref().copied();
         if let Some(new) = changed.as_mut() {
             let (ours, mut rest) = split(read_signal_set(&new.sa_mask));
             let mut bits = ours & (REMOVED_TRAP | REMOVED_TICK);
+            if fault.is_none() {
+                stack_handlers::replace(signal, new);
+            }
             if new.sa_flags & libc::SA_ONSTACK != 0 {
                 bits |= REMOVED_ONSTACK;
                 if stacks::is_used() {
@@ -90,6 +114,7 @@ pub unsafe extern "C" fn sigaction(signal: c_int, new: *const libc::sigaction, o
             if let Some((handler, flags)) = fault {
                 (old.sa_sigaction, old.sa_flags) = (handler, flags);
             }
+            old.sa_sigaction = stack_handlers::reported(old.sa_sigaction, handler_before);
             if before & REMOVED_ONSTACK != 0 {
                 old.sa_flags |= libc::SA_ONSTACK;
             }
@@ -148,7 +173,10 @@ fn old_style(signal: c_int, handler: usize, flags: c_int, next: &NextSymbol<Sign
     }
     match next.get() {
         // SAFETY: Forward.
-        Some(next) => unsafe { next(signal, handler) },
+        Some(next) => stack_handlers::reported(
+            unsafe { next(signal, handler) },
+            stack_handlers::program_handler(signal),
+        ),
         None => libc::SIG_ERR,
     }
 }

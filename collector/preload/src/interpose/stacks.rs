@@ -2,6 +2,7 @@
 
 use crate::burst::sampler::Sampler;
 use crate::counters;
+use crate::coverage::{self, Failure};
 use crate::dispositions::{REMOVED, REMOVED_ONSTACK};
 use crate::next_symbol::NextSymbol;
 use crate::owned_signals::tick_signal;
@@ -121,6 +122,9 @@ pub unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::
                 let is_small = new.ss_size < frames * signal_frame::size();
                 if is_small {
                     pause(thread, true);
+                }
+                if new.ss_size < signal_frame::size() {
+                    coverage::abandon_here(Failure::Stack);
                 }
                 let result = next(new, &mut before);
                 pause(thread, if result == 0 { is_small } else { was_paused });
