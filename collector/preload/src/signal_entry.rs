@@ -4,6 +4,8 @@
 //! which may allocate. The stub reserves it, because this library is loaded later. The handlers work on a stack of their own: of the stack that the kernel put the signal frame on,
 //! they use some dozen bytes.
 
+use crate::sys::SignalsBlocked;
+use crate::thread::HANDLER_STACK_SIZE;
 use core::arch::{asm, global_asm};
 use core::ffi::c_void;
 use core::sync::atomic::AtomicUsize;
@@ -123,6 +125,24 @@ pub fn set_thread_pointer(pointer: *mut c_void) {
     unsafe {
         asm!("mov qword ptr fs:[{0}], {1}", in(reg) THREAD_OFFSET.load(Relaxed), in(reg) pointer,
              options(nostack, preserves_flags));
+    }
+}
+
+/// Runs `work` with all signals blocked on the thread's handler stack, where there is one. The program may be on an
+/// alternate stack that has room for little more than a signal frame.
+pub fn on_handlers_stack(work: extern "C" fn()) {
+    // A handler of ours would begin at the same place.
+    let _blocked = SignalsBlocked::new();
+    // SAFETY: the structure that the pointer leads to lives as long as the thread.
+    let top = unsafe { thread_pointer().cast::<usize>().as_ref() }.map_or(0, |top| *top);
+    let here = (&raw const top) as usize;
+    if top == 0 || (top.wrapping_sub(HANDLER_STACK_SIZE)..top).contains(&here) {
+        return work();
+    }
+    // SAFETY: nothing else runs on that stack; its top is a multiple of 16, and `work` keeps r12.
+    unsafe {
+        asm!("xchg rsp, r12", "call {work}", "mov rsp, r12",
+             work = in(reg) work, inout("r12") top => _, clobber_abi("C"));
     }
 }
 

@@ -21,7 +21,7 @@ use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8};
 /// thread.
 const ALTERNATE_STACK_SIZE: usize = 256 * 1024;
 /// The decoder uses a part of it while it makes its tables.
-const HANDLER_STACK_SIZE: usize = 256 * 1024;
+pub const HANDLER_STACK_SIZE: usize = 256 * 1024;
 const GUARD_SIZE: usize = 4096;
 
 /// A thread's start function, by the function that creates the thread.

@@ -205,14 +205,41 @@ impl Drop for SuspendedForExec {
     }
 }
 
-/// Runs `$call` with an environment that has our variables.
-macro_rules! with_environment {
-    ($given:expr, |$environment:ident| $call:expr) => {{
-        let mut buffer = Environment::new();
-        let _suspended = SuspendedForExec::new();
-        let $environment = buffer.with($given);
-        $call
-    }};
+/// Runs `call` with an environment that has our variables.
+///
+/// # Safety
+/// `given` is null or an environment.
+#[inline(always)]
+unsafe fn with_environment<R>(given: Strings, call: impl FnOnce(Strings) -> R) -> R {
+    // A handler's alternate stack may be smaller than the buffer. Elsewhere it is no mapping: a child of `vfork` would
+    // leave it to its parent.
+    let mapped = match sys::is_on_alternate_stack() {
+        true => sys::map(size_of::<Environment>(), None),
+        false => None,
+    };
+    match mapped {
+        // SAFETY: new, and as large as the structure, for which zeroes are valid; by the caller.
+        Some(memory) => unsafe {
+            let buffer = memory as *mut Environment;
+            let result = call((*buffer).with(given));
+            buffer.drop_in_place();
+            sys::unmap(memory, size_of::<Environment>());
+            result
+        },
+        // SAFETY: by the caller.
+        None => unsafe { with_environment_here(given, call) },
+    }
+}
+
+/// The same, on the present stack.
+///
+/// # Safety
+/// As of [`with_environment`].
+#[inline(never)]
+unsafe fn with_environment_here<R>(given: Strings, call: impl FnOnce(Strings) -> R) -> R {
+    let mut buffer = Environment::new();
+    // SAFETY: by the caller.
+    call(unsafe { buffer.with(given) })
 }
 
 /// # Safety
@@ -228,7 +255,10 @@ pub unsafe extern "C" fn execve(path: *const c_char, arguments: Strings, environ
 unsafe fn execute(next: &Next<Execve>, path: *const c_char, arguments: Strings, environment: Strings) -> c_int {
     let Some(next) = next.get() else { return -1 };
     // SAFETY: Forward.
-    unsafe { with_environment!(environment, |e| next(path, arguments, e)) }
+    unsafe {
+        let _suspended = SuspendedForExec::new();
+        with_environment(environment, |e| next(path, arguments, e))
+    }
 }
 
 /// # Safety
@@ -261,7 +291,10 @@ pub unsafe extern "C" fn execvp(path: *const c_char, arguments: Strings) -> c_in
 pub unsafe extern "C" fn fexecve(fd: c_int, arguments: Strings, environment: Strings) -> c_int {
     let Some(next) = FEXECVE.get() else { return -1 };
     // SAFETY: Forward.
-    unsafe { with_environment!(environment, |e| next(fd, arguments, e)) }
+    unsafe {
+        let _suspended = SuspendedForExec::new();
+        with_environment(environment, |e| next(fd, arguments, e))
+    }
 }
 
 /// # Safety
@@ -276,7 +309,10 @@ pub unsafe extern "C" fn execveat(
 ) -> c_int {
     let Some(next) = EXECVEAT.get() else { return -1 };
     // SAFETY: Forward.
-    unsafe { with_environment!(environment, |e| next(directory, path, arguments, e, flags)) }
+    unsafe {
+        let _suspended = SuspendedForExec::new();
+        with_environment(environment, |e| next(directory, path, arguments, e, flags))
+    }
 }
 
 /// # Safety
@@ -293,9 +329,8 @@ pub unsafe extern "C" fn posix_spawn(
     let Some(next) = POSIX_SPAWN.get() else {
         return libc::ENOSYS;
     };
-    let mut buffer = Environment::new();
     // SAFETY: Forward.
-    unsafe { next(pid, path, actions, attributes, arguments, buffer.with(environment)) }
+    unsafe { with_environment(environment, |e| next(pid, path, actions, attributes, arguments, e)) }
 }
 
 /// # Safety
@@ -312,9 +347,8 @@ pub unsafe extern "C" fn posix_spawnp(
     let Some(next) = POSIX_SPAWNP.get() else {
         return libc::ENOSYS;
     };
-    let mut buffer = Environment::new();
     // SAFETY: Forward.
-    unsafe { next(pid, path, actions, attributes, arguments, buffer.with(environment)) }
+    unsafe { with_environment(environment, |e| next(pid, path, actions, attributes, arguments, e)) }
 }
 
 extern "C" fn list_execl(path: *const c_char, arguments: Strings) -> c_int {

@@ -93,6 +93,16 @@ pub unsafe fn unmap(address: usize, bytes: usize) {
     unsafe { call(libc::SYS_munmap, [address, bytes, 0, 0, 0, 0]) };
 }
 
+/// Whether the thread runs on an alternate signal stack.
+pub fn is_on_alternate_stack() -> bool {
+    let mut stack = core::mem::MaybeUninit::<libc::stack_t>::zeroed();
+    // SAFETY: Kernel: `stack` lives here; zeroes are valid for it.
+    unsafe {
+        call(libc::SYS_sigaltstack, [0, stack.as_mut_ptr() as usize, 0, 0, 0, 0]);
+        stack.assume_init_ref().ss_flags & libc::SS_ONSTACK != 0
+    }
+}
+
 /// Size of an open file.
 pub fn file_size(fd: isize) -> Option<usize> {
     let mut stat = core::mem::MaybeUninit::<libc::stat>::uninit();

@@ -1,15 +1,18 @@
 /* A handler on an alternate stack with room for one signal frame and what it uses, or, with `unused`, a stack that no
-   handler runs on, and that has no room for any frame. Otherwise the argument says what is handled, `faults` or `signals`. */
+   handler runs on, and that has no room for any frame. Otherwise the argument says what is handled, `faults` or
+   `signals`, or that a handler ends the process (`ends`) or starts another program (`execs`). */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { GUARD = 1 << 16, SMALL = 8192, TINY = 2048, USED = 1000 };
 static sigjmp_buf before;
 static volatile int taken;
+static int ends, execs;
 
 __attribute__((noinline)) static int describe(char *text, int signal) {
     if (signal == SIGSEGV) return snprintf(text, USED, "fault %d", taken);
@@ -17,6 +20,8 @@ __attribute__((noinline)) static int describe(char *text, int signal) {
 }
 
 static void on_signal(int signal) {
+    if (ends) _exit(5);
+    if (execs) execl("/bin/sh", "sh", "-c", "exit 5", (char *)0);
     char text[USED];
     memset(text, signal, sizeof text);
     taken += describe(text, signal) > 0;
@@ -36,6 +41,8 @@ __attribute__((noinline)) static unsigned after(unsigned n) {
 
 int main(int argc, char **argv) {
     int unused = argc > 1 && !strcmp(argv[1], "unused"), faults = argc > 1 && !strcmp(argv[1], "faults");
+    ends = argc > 1 && !strcmp(argv[1], "ends");
+    execs = argc > 1 && !strcmp(argv[1], "execs");
     char *memory = mmap(0, 2 * GUARD, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED || mprotect(memory + GUARD, GUARD, PROT_READ | PROT_WRITE)) return 1;
     stack_t stack = {.ss_sp = memory + GUARD, .ss_size = unused ? TINY : SMALL};

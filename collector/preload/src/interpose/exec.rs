@@ -6,6 +6,7 @@ use super::{faults, sharing_child};
 use crate::owned_signals;
 use crate::process;
 use crate::shard_writer;
+use crate::signal_entry::on_handlers_stack;
 use crate::sys;
 use crate::thread::{self, Thread};
 use crate::threads;
@@ -20,9 +21,7 @@ pub extern "C" fn suspend() -> Suspended {
     // Not in a child made by `vfork`, which shares the state of its parent.
     let is_own = process::is_own_memory();
     if is_own {
-        shard_writer::conclude(false);
-        threads::pause_current();
-        faults::prepare_exec(true);
+        on_handlers_stack(begin);
     }
     // The new image inherits the virtual mask.
     let blocked = match is_own {
@@ -45,7 +44,17 @@ pub extern "C" fn resume(suspended: Suspended) {
         sys::signal_mask(libc::SIG_SETMASK, suspended.mask);
     }
     if suspended.is_own {
-        faults::prepare_exec(false);
-        threads::resume_current();
+        on_handlers_stack(go_on);
     }
+}
+
+extern "C" fn begin() {
+    shard_writer::conclude(false);
+    threads::pause_current();
+    faults::prepare_exec(true);
+}
+
+extern "C" fn go_on() {
+    faults::prepare_exec(false);
+    threads::resume_current();
 }

@@ -8,6 +8,7 @@ use crate::next_symbol::NextSymbol;
 use crate::process;
 use crate::quiesce;
 use crate::shard_writer;
+use crate::signal_entry::on_handlers_stack;
 use crate::threads;
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_ulong, c_void};
@@ -157,5 +158,10 @@ pub unsafe extern "C" fn syscall(number: core::ffi::c_long) -> core::ffi::c_long
 
 /// At the end of the process: stores the final frame.
 pub extern "C" fn at_exit() {
-    shard_writer::conclude(true);
+    extern "C" fn conclude() {
+        shard_writer::conclude(true);
+    }
+    if process::is_sampled_here() {
+        on_handlers_stack(conclude);
+    }
 }
