@@ -19,6 +19,9 @@ pub struct Stats {
     pub event_samples: u64,
     /// CPU seconds of all processes, sampled or not, the sampler's own excluded.
     pub program_cpu_seconds: f64,
+    /// Those of them that no process reported: of processes without the sampler, or that were killed.
+    #[serde(default, skip_serializing_if = "is_zero_seconds")]
+    pub unreported_cpu_seconds: f64,
     /// CPU seconds of the sampler, including its start-up and the delivery of signals.
     pub own_cpu_seconds: f64,
     /// `own_cpu_seconds / program_cpu_seconds`, a fraction.
@@ -79,6 +82,10 @@ pub struct Confined {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 fn is_zero(number: &u64) -> bool {
     *number == 0
+}
+
+fn is_zero_seconds(seconds: &f64) -> bool {
+    *seconds == 0.0
 }
 
 impl Stats {
@@ -145,7 +152,8 @@ impl Stats {
     /// it includes how the kernel makes and ends processes, and processes that were killed, are linked statically or
     /// confined themselves.
     pub(crate) fn add_command(&mut self, cpu_seconds: f64) {
-        self.program_cpu_seconds = self.program_cpu_seconds.max(cpu_seconds - self.own_cpu_seconds);
+        self.unreported_cpu_seconds = (cpu_seconds - self.own_cpu_seconds - self.program_cpu_seconds).max(0.0);
+        self.program_cpu_seconds += self.unreported_cpu_seconds;
         self.set_overhead();
     }
 

@@ -61,11 +61,10 @@ macro_rules! handler_on_own_stack {
 }
 pub(crate) use handler_on_own_stack;
 
-/// Defines a signal handler that runs `$body` on the present stack, and then, if it returns a handler, `$before` with the
-/// context on the thread's handler stack, and jumps to that handler with the registers and the stack as the kernel left
-/// them. During a burst, the present stack is ours.
+/// Defines a signal handler that runs `$body` on the present stack, and then jumps to the handler that it returns, if
+/// it returns one, with the registers and the stack as the kernel left them. During a burst, the present stack is ours.
 macro_rules! handler_that_forwards {
-    ($(#[$doc:meta])* $name:ident, $body:path, $before:path) => {
+    ($(#[$doc:meta])* $name:ident, $body:path) => {
         $(#[$doc])*
         #[unsafe(naked)]
         extern "C" fn $name(signal: i32, info: *mut libc::siginfo_t, context: *mut core::ffi::c_void) {
@@ -74,33 +73,15 @@ macro_rules! handler_that_forwards {
                 "push rsi",
                 "push rdx",
                 "call {body}",
-                "test rax, rax",
-                "jz 3f",
-                "push rax",
-                "push rbp",
-                "mov rbp, rsp",
-                "mov rdi, qword ptr [rbp + 16]", // the context
-                "mov rax, qword ptr [rip + {offset}]",
-                "mov rax, qword ptr fs:[rax]",
-                "test rax, rax",
-                "jz 2f",
-                "mov rsp, qword ptr [rax]", // Thread::stack_top
-                "2:",
-                "and rsp, -16",
-                "call {before}",
-                "mov rsp, rbp",
-                "pop rbp",
-                "pop rax",
                 "pop rdx",
                 "pop rsi",
                 "pop rdi",
+                "test rax, rax",
+                "jz 3f",
                 "jmp rax",
                 "3:",
-                "add rsp, 24",
                 "ret",
                 body = sym $body,
-                before = sym $before,
-                offset = sym $crate::signal_entry::THREAD_OFFSET,
             )
         }
     };

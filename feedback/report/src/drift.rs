@@ -115,8 +115,8 @@ pub struct Drift {
     pub overlap_of_paths: Option<Estimate>,
     /// Overlap of the executions of blocks; `None` if one side has none.
     pub overlap_of_blocks: Option<f64>,
-    /// Bursts of the old and the new profile.
-    pub bursts: [u64; 2],
+    /// Bursts of the old and the new profile; `None` for exact counts.
+    pub bursts: [Option<u64>; 2],
     /// Functions that the old profile would mislead the compiler about, by descending share.
     pub functions: Vec<FunctionDrift>,
     /// Number of functions that are not listed.
@@ -199,7 +199,7 @@ impl Drift {
                 Estimate { share, low, high }
             }),
             overlap_of_blocks: overlap.blocks,
-            bursts: [old, new].map(|p| p.provenance.bursts),
+            bursts: [old, new].map(|p| (!p.provenance.is_exact()).then_some(p.provenance.bursts)),
             functions,
             hidden,
         };
@@ -219,7 +219,7 @@ impl Drift {
             ),
             _ if high > self.tolerance => format!(
                 "still fits, given {}: the old profile misleads the compiler about {misled}",
-                with_unit(self.bursts[1], "new burst")
+                with_unit(self.bursts[1].unwrap_or(0), "new burst")
             ),
             _ => format!("still fits: the old profile misleads the compiler about {misled}"),
         }
@@ -262,7 +262,7 @@ impl Drift {
         if let Some(share) = self.overlap_of_blocks {
             let _ = writeln!(out, "overlap of blocks: {}", percent(share));
         }
-        let [old, new] = self.bursts.map(grouped);
+        let [old, new] = self.bursts.map(|bursts| bursts.map_or_else(|| "exact counts".to_owned(), grouped));
         let _ = writeln!(out, "bursts: {old} old, {new} new");
         if !self.functions.is_empty() {
             let mut rows = table(&["misled", "executions", "function", "main reason"], ..2)

@@ -39,21 +39,35 @@ fn overview(show: &Show, names: &Names, out: &mut String) {
     let runs: Vec<String> = runs.collect();
     // Samples do not show all that was executed: `coverage` knows more.
     let known = if show.is_exact { "executed" } else { "have counts" };
-    let rows = [
+    let mut rows = vec![
         ("commands", runs.join("\n")),
         ("engines", p.engines.join(", ")),
         ("anchor", show.anchor.to_owned()),
-        ("program CPU time", format!("{:.2} s", p.program_cpu_seconds)),
-        (
-            "sampler CPU time",
-            format!("{:.3} s{}", p.own_cpu_seconds, overhead(show)),
-        ),
-        ("bursts", grouped(p.bursts)),
-        ("taken branches", grouped(p.taken_branches)),
-        ("sampled block entries", grouped(t.samples)),
+    ];
+    // Of exact counts, the number of calls is in the place of bursts.
+    let (samples, seen) = match show.is_exact {
+        true => {
+            rows.push(("calls", grouped(p.bursts)));
+            ("block executions", "executed")
+        }
+        false => {
+            rows.extend([
+                ("program CPU time", format!("{:.2} s", p.program_cpu_seconds)),
+                (
+                    "sampler CPU time",
+                    format!("{:.3} s{}", p.own_cpu_seconds, overhead(show)),
+                ),
+                ("bursts", grouped(p.bursts)),
+                ("taken branches", grouped(p.taken_branches)),
+            ]);
+            ("sampled block entries", "sampled")
+        }
+    };
+    rows.extend([
+        (samples, grouped(t.samples)),
         (
             "functions",
-            format!("{} sampled of {}", grouped(t.sampled_functions), grouped(t.functions)),
+            format!("{} {seen} of {}", grouped(t.sampled_functions), grouped(t.functions)),
         ),
         (
             "blocks",
@@ -70,7 +84,7 @@ fn overview(show: &Show, names: &Names, out: &mut String) {
             "raw vectors",
             if show.has_vectors { "kept" } else { "not kept" }.to_owned(),
         ),
-    ];
+    ]);
     let mut facts = table(&["profile", ""], 2..).fitting(names).with_texts(&[""]);
     rows.into_iter().for_each(|(name, value)| {
         facts.add_row([name.to_owned(), value]);

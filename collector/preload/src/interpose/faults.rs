@@ -18,8 +18,7 @@ use core::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize};
 handler_that_forwards!(
     /// Handler of the signals that instructions raise.
     fault_entry,
-    on_fault,
-    stack_handlers::make_room
+    on_fault
 );
 
 /// The handlers and flags that the program set.
@@ -169,6 +168,7 @@ pub extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mu
             if FLAGS[at].load(Relaxed) & libc::SA_RESETHAND != 0 && process::is_own_memory() {
                 HANDLERS[at].store(libc::SIG_DFL, Relaxed);
             }
+            stack_handlers::make_room(context);
             handler
         }
     }

@@ -8,9 +8,9 @@
 
 use crate::coverage::{self, Failure};
 use crate::process;
-use crate::signal_entry::{Context, handler_that_forwards};
+use crate::signal_entry::{Context, handler_that_forwards, on_handlers_stack};
 use crate::signal_frame;
-use crate::thread;
+use crate::thread::{self, Thread};
 use core::ffi::c_void;
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
@@ -18,8 +18,7 @@ use core::sync::atomic::Ordering::Relaxed;
 handler_that_forwards!(
     /// Handler in place of the program's.
     stack_entry,
-    on_signal,
-    make_room
+    on_signal
 );
 
 /// The program's handlers, by signal.
@@ -54,22 +53,27 @@ pub fn reported(installed: usize, programs: usize) -> usize {
 }
 
 /// The handler to jump to.
-extern "C" fn on_signal(signal: i32, _info: *mut libc::siginfo_t, _context: *mut c_void) -> usize {
+extern "C" fn on_signal(signal: i32, _info: *mut libc::siginfo_t, context: *mut c_void) -> usize {
+    // SAFETY: Frame.
+    make_room(unsafe { &*context.cast::<Context>() });
     program_handler(signal)
 }
 
-/// Removes all breakpoints if the handler that begins has no room for them. Runs on the handlers' stack.
-pub extern "C" fn make_room(context: *const Context) {
+/// Removes all breakpoints if the handler that begins has no room for them. It runs on the handler's stack.
+pub fn make_room(context: &Context) {
     if !coverage::is_on() || !process::is_own_memory() {
         return;
     }
-    let frame = context as usize;
-    // SAFETY: Frame.
-    let [base, _flags, size] = unsafe { (*context).stack };
+    let frame = &raw const *context as usize;
+    let [base, _flags, size] = context.stack.map(|part| part as usize);
     // SAFETY: Current.
-    let ours = unsafe { thread::current_pointer().as_ref() }.map_or(0, |thread| thread.alternate_stack() as u64);
-    let is_on_programs = base != 0 && base != ours && (base..base.saturating_add(size)).contains(&(frame as u64));
-    if is_on_programs && frame - (base as usize) < signal_frame::size() + USED_BY_HANDLER {
-        coverage::abandon_here(Failure::Stack);
+    let ours = unsafe { thread::current_pointer().as_ref() }.map_or(0, Thread::alternate_stack);
+    let is_on_programs = base != 0 && base != ours && (base..base.saturating_add(size)).contains(&frame);
+    if is_on_programs && frame - base < signal_frame::size() + USED_BY_HANDLER {
+        on_handlers_stack(remove_all);
     }
+}
+
+extern "C" fn remove_all() {
+    coverage::abandon_here(Failure::Stack);
 }

@@ -225,6 +225,9 @@ fn has_samples(profile: &ProfileFile) -> bool {
 /// CPU time of the sampler from which on something should have been sampled: that of some fifty bursts.
 const ENOUGH_SECONDS: f64 = 0.02;
 
+/// CPU time of processes that did not report which the kernel alone does not take, to make and end them.
+const MUCH_SECONDS: f64 = 0.05;
+
 /// Why nothing was sampled, and what to do. `budget`: the overhead that was asked for.
 fn why_nothing(stats: &Stats, subject: Subject, budget: f64) -> String {
     let advice = match budget < MORE_OVERHEAD {
@@ -251,7 +254,7 @@ fn why_nothing(stats: &Stats, subject: Subject, budget: f64) -> String {
         }
         Subject::Command => {}
     }
-    let took = format!("the command took {:.3} s of CPU time", stats.program_cpu_seconds);
+    let took = format!("the command took {seconds:.3} s of CPU time");
     if let Some(confined) = &stats.confined {
         return format!(
             "{took}, but {} (process {}) confined itself by a seccomp filter, and sampling ended there; record it \
@@ -260,10 +263,18 @@ fn why_nothing(stats: &Stats, subject: Subject, budget: f64) -> String {
         );
     }
     let processes = stats.processes + stats.unsampled_processes;
-    if stats.program_cpu_seconds * budget >= ENOUGH_SECONDS {
+    let unreported = stats.unreported_cpu_seconds;
+    let where_it_went = if unreported > MUCH_SECONDS && unreported > seconds / 2.0 {
+        format!("{unreported:.3} s of it")
+    } else if seconds * budget >= ENOUGH_SECONDS {
+        "enough for samples, but all of it in the kernel or".to_owned()
+    } else {
+        String::new()
+    };
+    if !where_it_went.is_empty() {
         return format!(
-            "{took}, enough for samples, but all of it in the kernel or in processes that cannot be sampled: what the \
-             command starts may be static, setuid, of another C library or without its environment; record it by \
+            "{took}, {where_it_went} in processes that cannot be sampled: what the command starts may be static, setuid, \
+             of another C library, without its environment, of another user or in another root directory; record it by \
              itself, or with `--engine ptrace`"
         );
     }
@@ -518,7 +529,12 @@ mod tests {
             program_cpu_seconds: 9.4,
             ..stats.clone()
         };
-        insta::assert_snapshot!(why_nothing(&long, Subject::Command, 0.05), @"the command took 9.400 s of CPU time, enough for samples, but all of it in the kernel or in processes that cannot be sampled: what the command starts may be static, setuid, of another C library or without its environment; record it by itself, or with `--engine ptrace`");
+        insta::assert_snapshot!(why_nothing(&long, Subject::Command, 0.05), @"the command took 9.400 s of CPU time, enough for samples, but all of it in the kernel or in processes that cannot be sampled: what the command starts may be static, setuid, of another C library, without its environment, of another user or in another root directory; record it by itself, or with `--engine ptrace`");
+        let other_user = Stats {
+            unreported_cpu_seconds: 0.3,
+            ..stats.clone()
+        };
+        insta::assert_snapshot!(why_nothing(&other_user, Subject::Command, 0.01), @"the command took 0.400 s of CPU time, 0.300 s of it in processes that cannot be sampled: what the command starts may be static, setuid, of another C library, without its environment, of another user or in another root directory; record it by itself, or with `--engine ptrace`");
         let confined = Stats {
             confined: Some(Confined {
                 process: 7,
