@@ -194,18 +194,18 @@ impl<'s> Costs<'s> {
 
     /// What LLVM makes of what is left of the switch.
     fn remainder(&self, left: &[usize]) -> f64 {
-        let of = |range: usize| self.share_of_left(range, left);
-        let Some(&first) = left.iter().max_by(|&&a, &&b| of(a).total_cmp(&of(b))) else {
+        let Some(&first) = left.iter().max_by(|&&a, &&b| self.share(a).total_cmp(&self.share(b))) else {
             return 0.0;
         };
+        let share = self.share_of_left(first, left);
         // The last possible case is not compared with.
         if left.len() == 1 && self.switch.default.is_none() {
             return 0.0;
         }
-        let peels = left.len() < MIN_RANGES_OF_TABLE || of(first) > PEELED_SHARE;
+        let peels = left.len() < MIN_RANGES_OF_TABLE || share > PEELED_SHARE;
         if peels {
             let rest: Vec<usize> = left.iter().copied().filter(|&range| range != first).collect();
-            return self.comparison(first, of(first)) + (1.0 - of(first)) * self.remainder(&rest);
+            return self.comparison(first, share) + (1.0 - share) * self.remainder(&rest);
         }
         TABLE + self.misprediction * (1.0 - self.repeated(left))
     }
