@@ -262,7 +262,9 @@ impl Drift {
         if let Some(share) = self.overlap_of_blocks {
             let _ = writeln!(out, "overlap of blocks: {}", percent(share));
         }
-        let [old, new] = self.bursts.map(|bursts| bursts.map_or_else(|| "exact counts".to_owned(), grouped));
+        let [old, new] = self
+            .bursts
+            .map(|bursts| bursts.map_or_else(|| "exact counts".to_owned(), grouped));
         let _ = writeln!(out, "bursts: {old} old, {new} new");
         if !self.functions.is_empty() {
             let mut rows = table(&["misled", "executions", "function", "main reason"], ..2)

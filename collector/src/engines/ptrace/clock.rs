@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code, reason = "system calls")]
 
+use super::tracer::gone;
 use std::io::Error;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
@@ -70,6 +71,9 @@ impl Ticks {
     }
 
     /// A timer of another process, not yet armed; its ticks have a number.
+    ///
+    /// # Errors
+    /// The process has ended (`ESRCH`), or the kernel has no more timers.
     pub(super) fn timer(&self, clock: CpuClock, number: u32) -> Result<CpuTimer, Error> {
         let mut id: i32 = 0;
         // SAFETY: all zeroes is valid for the event; both it and the id live here.
@@ -82,10 +86,11 @@ impl Ticks {
             libc::syscall(libc::SYS_timer_create, clock.0, &raw mut event, &raw mut id)
         };
         if result == 0 {
-            Ok(CpuTimer(id))
-        } else {
-            Err(Error::last_os_error())
+            return Ok(CpuTimer(id));
         }
+        let error = Error::last_os_error();
+        // Of a process that has just ended, the kernel says that there is no such clock.
+        Err(if clock.now().is_none() { gone() } else { error })
     }
 }
 
@@ -145,5 +150,6 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(clock.now(), None);
+        assert_eq!(ticks.timer(clock, 8).unwrap_err().raw_os_error(), Some(libc::ESRCH));
     }
 }

@@ -75,6 +75,7 @@ impl ProcessImage {
         if has_ended(end.as_ref()) {
             return Err(gone());
         }
+        let timer = ticks.timer(clock, number)?;
         let start_ns = monotonic_ns();
         let name = format!("{process}-{start_ns}.{EXTENSION}");
         let path = directory.join(&name);
@@ -82,7 +83,7 @@ impl ProcessImage {
         let mut image = Self {
             process,
             name,
-            timer: ticks.timer(clock, number)?,
+            timer,
             counters: Counters::default(),
             end,
             clock,

@@ -353,7 +353,11 @@ impl<'a> Sampler<'a> {
         };
         let (process, base) = (image.process, image.process_cpu_ns());
         self.end(number)?;
-        ignoring_ends(self.add(process, Some(base), ""))
+        if let Err(error) = ignoring_ends(self.add(process, Some(base), "")) {
+            let note = format!("process {process} was not sampled once it had started another program: {error}");
+            self.notes.insert(note);
+        }
+        Ok(())
     }
 
     /// Ends the shard of an image.
