@@ -97,6 +97,12 @@ impl Runs {
                 format!("run {number} of the command crashed ({what}): it is not repeated")
             });
         }
+        if let Some(signal) = self.status.signal()
+            && !INTERRUPTS.contains(&signal)
+            && *number == 1
+        {
+            return Some(format!("the command was killed by signal {signal}"));
+        }
         let what = in_words(self.status);
         (*failed > 0 && *number > 1)
             .then(|| format!("{failed} of {number} runs of the command failed, the first with {what}"))
@@ -218,6 +224,12 @@ mod tests {
         let fault = ExitStatus::from_raw(11);
         assert_eq!(runs(exited(0), 20, 0, None).remark(), None);
         assert_eq!(runs(exited(1), 1, 1, None).remark(), None, "its exit status says so");
+        let killed = |signal| runs(ExitStatus::from_raw(signal), 1, 1, None).remark();
+        assert_eq!(
+            killed(libc::SIGSEGV).as_deref(),
+            Some("the command was killed by signal 11")
+        );
+        assert_eq!(killed(libc::SIGINT), None, "the user knows");
         assert_eq!(
             runs(exited(1), 20, 12, None).remark().as_deref(),
             Some("12 of 20 runs of the command failed, the first with exit status 1")

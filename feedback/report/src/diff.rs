@@ -225,7 +225,7 @@ impl Diff {
         let listed = |rows: usize, hidden: u64| grouped(rows as u64 + hidden);
         let _ = writeln!(
             out,
-            "{} of {} and {} of {} have another share of the flow than before, beyond both intervals",
+            "{} of {} and {} of {} changed their share of the executions by more than both intervals",
             listed(self.functions.len(), self.hidden[0]),
             with_unit(self.compared[0], "function"),
             listed(self.paths.len(), self.hidden[1]),

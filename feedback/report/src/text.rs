@@ -90,7 +90,11 @@ fn overview(show: &Show, names: &Names, out: &mut String) {
         facts.add_row([name.to_owned(), value]);
     });
     let _ = writeln!(out, "{facts}\n");
-    let least = if show.is_exact { "least count" } else { "least share" };
+    let least = if show.is_exact {
+        "smallest count"
+    } else {
+        "smallest share"
+    };
     let mut cutoffs = table(&["share of executions", "blocks", least], 0..).fitting(names);
     for cutoff in show.summary.cutoffs.iter().filter(|c| SHOWN_CUTOFFS.contains(&c.ppm)) {
         let share = format!("{} %", number(f64::from(cutoff.ppm) / 1e4));

@@ -38,7 +38,7 @@ pub const FIGURES: [(&str, &str, Kind); 25] = [
         Kind::Fraction,
     ),
     ("overlap_classes", "overlap, classes of paths", Kind::Fraction),
-    ("overlap_ceiling", "overlap of two recordings (ceiling)", Kind::Fraction),
+    ("overlap_ceiling", "overlap of two recordings", Kind::Fraction),
     ("calibration", "calibration of 90 % intervals", Kind::Fraction),
     ("overhead", "overhead", Kind::Percent),
     (
@@ -70,8 +70,8 @@ pub const FIGURES: [(&str, &str, Kind); 25] = [
     ("taken_branches", "taken branches", Kind::Number),
     ("executed_paths", "executed paths", Kind::Number),
     ("hot_paths", "hot paths", Kind::Number),
-    ("hot_flow", "flow of hot paths", Kind::Fraction),
-    ("excluded_exact", "flow of functions not annotated", Kind::Percent),
+    ("hot_flow", "share of hot paths", Kind::Fraction),
+    ("excluded_exact", "executions of functions not annotated", Kind::Percent),
     ("excluded_estimated", "estimate of functions not counted", Kind::Percent),
 ];
 

@@ -92,7 +92,7 @@ fn record_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
         }
         if files.len() == before {
             bail!(
-                "{}: no *.opt.yaml in it: build with -fsave-optimization-record",
+                "no *.opt.yaml in the directory {}: build with -fsave-optimization-record",
                 path.display()
             );
         }
