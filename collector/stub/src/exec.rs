@@ -94,13 +94,15 @@ impl Environment {
         }
     }
 
-    /// `given`, with our variables.
+    /// `given`, with our variables, or without ours to preload where the dynamic linker would not find it, as in another
+    /// root directory, and say so.
     ///
     /// # Safety
     /// `given` is null or an environment.
     unsafe fn with(&mut self, given: Strings) -> Strings {
         let own = variables::value(Variable::Preload).filter(|_| process::is_recorded());
-        let Some(library) = own.and_then(|own| own.strip_suffix(b"\0")) else {
+        let own = own.and_then(|own| CStr::from_bytes_with_nul(own).ok());
+        let Some(library) = own else {
             return given;
         };
         // SAFETY: an environment ends with a null pointer, its strings with a zero byte.
@@ -117,34 +119,40 @@ impl Environment {
                     *found = true;
                     if variable == Variable::Preload {
                         preload = Some(value);
-                        *found = value.windows(library.len().max(1)).any(|part| part == library);
+                        *found = names(value).any(|name| name == library.to_bytes());
                     }
                 }
                 count += 1;
             }
-            if found == [true; 3] {
+            let is_loadable = sys::is_readable(library);
+            if found == [true; 3] && is_loadable || !found[0] && !is_loadable {
                 return given;
             }
-            let needed = count + 4;
-            let target: *mut *const c_char = if needed <= Self::STRINGS {
-                self.strings.as_mut_ptr()
-            } else {
-                let bytes = needed * size_of::<usize>();
-                let Some(mapped) = sys::map(bytes, None) else {
-                    return given;
-                };
-                (self.mapped, self.mapped_bytes) = (mapped as *mut _, bytes);
-                self.mapped
+            let Some(target) = self.room_for(count + 4) else {
+                return given;
             };
             let mut at = 0;
             for index in 0..count {
                 let string = *given.add(index);
-                let prefix = Variable::Preload.prefix();
-                if !found[0] && CStr::from_ptr(string).to_bytes().starts_with(prefix) {
+                let is_changed = !found[0] || !is_loadable;
+                if is_changed
+                    && CStr::from_ptr(string)
+                        .to_bytes()
+                        .starts_with(Variable::Preload.prefix())
+                {
                     continue;
                 }
                 target.add(at).write(string);
                 at += 1;
+            }
+            if !is_loadable {
+                let others = preload.and_then(|preload| self.others(preload, library.to_bytes()));
+                if let Some(others) = others {
+                    target.add(at).write(others.cast());
+                    at += 1;
+                }
+                target.add(at).write(null());
+                return target;
             }
             for (variable, found) in Variable::ALL.into_iter().zip(found) {
                 let Some(text) = variables::text(variable).filter(|_| !found) else {
@@ -164,6 +172,37 @@ impl Environment {
         }
     }
 
+    /// Memory for an environment of so many strings, the null pointer included.
+    fn room_for(&mut self, strings: usize) -> Option<*mut *const c_char> {
+        if strings <= Self::STRINGS {
+            return Some(self.strings.as_mut_ptr());
+        }
+        let bytes = strings * size_of::<usize>();
+        (self.mapped, self.mapped_bytes) = (sys::map(bytes, None)? as *mut _, bytes);
+        Some(self.mapped)
+    }
+
+    /// `LD_PRELOAD=others`; `None`: there are none, or too many.
+    fn others(&mut self, preload: &[u8], ours: &[u8]) -> Option<*const u8> {
+        let mut at = 0;
+        let mut put = |part: &[u8]| {
+            self.preload.get_mut(at..at + part.len())?.copy_from_slice(part);
+            at += part.len();
+            Some(())
+        };
+        put(Variable::Preload.prefix())?;
+        let mut any = false;
+        for name in names(preload).filter(|name| *name != ours && !name.is_empty()) {
+            if any {
+                put(b":")?;
+            }
+            put(name)?;
+            any = true;
+        }
+        put(b"\0")?;
+        any.then_some(self.preload.as_ptr())
+    }
+
     /// `LD_PRELOAD=ours:others`.
     fn merge(&mut self, ours: &[u8], others: &[u8]) -> Option<*const u8> {
         let mut at = 0;
@@ -173,6 +212,11 @@ impl Environment {
         }
         Some(self.preload.as_ptr())
     }
+}
+
+/// The libraries that a value of `LD_PRELOAD` names.
+fn names(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|letter| matches!(letter, b':' | b' '))
 }
 
 impl Drop for Environment {

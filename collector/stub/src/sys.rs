@@ -103,6 +103,13 @@ pub fn is_on_alternate_stack() -> bool {
     }
 }
 
+/// Whether a file can be read. By the system call that the dynamic linker makes as well: filters allow it.
+pub fn is_readable(path: &CStr) -> bool {
+    let (path, mode) = (path.as_ptr() as usize, libc::R_OK as usize);
+    // SAFETY: Kernel: the path is terminated.
+    unsafe { call(libc::SYS_access, [path, mode, 0, 0, 0, 0]) == 0 }
+}
+
 /// Size of an open file.
 pub fn file_size(fd: isize) -> Option<usize> {
     let mut stat = core::mem::MaybeUninit::<libc::stat>::uninit();

@@ -6,6 +6,7 @@ mod support;
 mod aarch64;
 mod analyse;
 mod annotate;
+mod another_root;
 mod breakpoints;
 mod build_summary;
 mod build_systems;
