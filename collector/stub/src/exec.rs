@@ -101,10 +101,11 @@ impl Environment {
     /// `given` is null or an environment.
     unsafe fn with(&mut self, given: Strings) -> Strings {
         let own = variables::value(Variable::Preload).filter(|_| process::is_recorded());
-        let own = own.and_then(|own| CStr::from_bytes_with_nul(own).ok());
-        let Some(library) = own else {
+        let Some(library) = own.filter(|own| own.ends_with(b"\0")) else {
             return given;
         };
+        // SAFETY: it ends with a zero byte. The checked conversion could panic, and the stub would need what unwinds.
+        let library = unsafe { CStr::from_ptr(library.as_ptr().cast()) };
         // SAFETY: an environment ends with a null pointer, its strings with a zero byte.
         unsafe {
             let mut count = 0;
@@ -186,8 +187,10 @@ impl Environment {
     fn others(&mut self, preload: &[u8], ours: &[u8]) -> Option<*const u8> {
         let mut at = 0;
         let mut put = |part: &[u8]| {
-            self.preload.get_mut(at..at + part.len())?.copy_from_slice(part);
-            at += part.len();
+            for &byte in part {
+                *self.preload.get_mut(at)? = byte;
+                at += 1;
+            }
             Some(())
         };
         put(Variable::Preload.prefix())?;

@@ -108,6 +108,7 @@ pub unsafe extern "C" fn sigaction(signal: c_int, new: *const libc::sigaction, o
         let result = next(signal, changed.as_ref().map_or(new, |new| new), old);
         if result != 0 {
             removed.store(before, Relaxed);
+            stack_handlers::set_program_handler(signal, handler_before);
         } else if let Some(old) = old.as_mut() {
             let (_, rest) = split(read_signal_set(&old.sa_mask));
             write_signal_set(&mut old.sa_mask, join(before & (REMOVED_TRAP | REMOVED_TICK), rest));

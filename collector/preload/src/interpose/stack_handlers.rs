@@ -35,8 +35,15 @@ fn entry() -> usize {
 pub fn replace(signal: i32, action: &mut libc::sigaction) {
     let is_handler = !matches!(action.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN) && action.sa_sigaction != entry();
     if is_handler && action.sa_flags & libc::SA_ONSTACK != 0 && coverage::is_on() {
-        HANDLERS[signal as usize].store(action.sa_sigaction, Relaxed);
+        set_program_handler(signal, action.sa_sigaction);
         action.sa_sigaction = entry();
+    }
+}
+
+/// Sets what ours jumps to.
+pub fn set_program_handler(signal: i32, handler: usize) {
+    if let Some(known) = HANDLERS.get(signal as usize) {
+        known.store(handler, Relaxed);
     }
 }
 
