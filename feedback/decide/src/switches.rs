@@ -29,7 +29,7 @@ pub struct Switch {
     /// The default destination and the executions that go there; none if no other value is possible.
     pub default: Option<(u32, f64)>,
     /// The interval of the share of executions of which a predictor does not tell the destination. `None` if the
-    /// optimiser made the switch of comparisons: they are taken to be independent of history.
+    /// optimiser made the switch of comparisons, or joined it with some: nothing is known.
     pub mispredicted: Option<(f64, f64)>,
 }
 
@@ -79,6 +79,10 @@ pub fn comparisons_before_table(switch: &Switch) -> Option<Comparisons> {
     compared.retain(|&range| low.share(range) > MIN_SHARE);
     let ranges = Orders::new(&low, &all, &compared).best();
     let saved = |costs: &Costs<'_>| costs.remainder(&all) - costs.in_order(&ranges, &all);
+    // Comparisons of the source may well be predicted; then they may lose no more than the costs are known to.
+    if switch.mispredicted.is_none() && saved(&low.predicted()) < -MIN_SAVED {
+        return None;
+    }
     let saved = saved(&low).min(saved(&high));
     (saved >= MIN_SAVED && !ranges.is_empty()).then_some(Comparisons { ranges, saved })
 }
@@ -120,6 +124,14 @@ impl<'s> Costs<'s> {
             costs.misprediction *= (end(mispredicted) / by_chance).min(1.0);
         }
         (executions > 0.0).then_some(costs)
+    }
+
+    /// The same if history told every outcome.
+    fn predicted(&self) -> Self {
+        Self {
+            misprediction: 0.0,
+            ..*self
+        }
     }
 
     fn share(&self, range: usize) -> f64 {
@@ -312,6 +324,15 @@ mod tests {
         // What is left has three cases, which LLVM compares with.
         assert_eq!(comparisons.ranges, [2]);
         assert!((2.0..4.0).contains(&comparisons.saved), "{comparisons:?}");
+    }
+
+    /// A scanner's comparisons with five characters take longer than a table where they are predicted: measured on
+    /// periodic text, .2 ns of .55.
+    #[test]
+    fn comparisons_of_the_source_may_be_predicted() {
+        let characters = [33, 37, 42, 45, 47];
+        let scanner = |weights: &[f64]| order(&switch(&characters, weights, Some(80.0), None));
+        assert_eq!(scanner(&[4.0; 5]), None);
     }
 
     #[test]

@@ -59,13 +59,26 @@ uint64_t defaultWeight(const SwitchInst &Switch) {
   return Weight;
 }
 
-// An end of the interval of the share of mispredicted executions, in thousandths; negative if the switch is not one of the
-// source.
+// An end of the interval of the share of mispredicted executions, in thousandths; negative if it is not known, as of
+// switches that the optimiser made of comparisons, or joined with them.
 int32_t mispredicted(const SwitchInst &Switch, unsigned End) {
   const MDNode *Known = Switch.getMetadata(PleachSwitchMetadata);
-  const auto *Permille =
-      Known && Known->getNumOperands() == 2 ? mdconst::dyn_extract<ConstantInt>(Known->getOperand(End)) : nullptr;
-  return Permille ? static_cast<int32_t>(Permille->getLimitedValue(1000)) : -1;
+  if (!Known || Known->getNumOperands() != 2)
+    return -1;
+  const auto *Low = mdconst::dyn_extract_or_null<ConstantInt>(Known->getOperand(0));
+  const auto *High = mdconst::dyn_extract_or_null<ConstantInt>(Known->getOperand(1));
+  if (!Low || !High || Low->getLimitedValue(1000) > High->getLimitedValue(1000))
+    return -1;
+  return static_cast<int32_t>((End == 0 ? Low : High)->getLimitedValue(1000));
+}
+
+// Whether code generation makes tables of jumps as on x86, which the costs are of.
+bool makesTables(const Function &F) {
+  const Triple &Target = F.getParent()->getTargetTriple();
+  const StringRef Features = F.getFnAttribute("target-features").getValueAsString();
+  return (Target.getArch() == Triple::UnknownArch || Target.isX86()) && !F.hasOptNone() &&
+         !F.getFnAttribute("no-jump-tables").getValueAsBool() && !Features.contains("+retpoline-indirect-branches") &&
+         !Features.contains("+lvi-cfi");
 }
 
 bool mayHaveTable(const SwitchInst &Switch) {
@@ -129,8 +142,7 @@ extern "C" {
 // `Any`: rare ones, too.
 size_t pleach_find_hot_switches(LLVMValueRef V, uint32_t MinRanges, bool Any, PleachSwitch *Found, size_t Capacity) {
   Function &F = *unwrap<Function>(V);
-  const bool MayHaveTables = !F.hasOptNone() && !F.getFnAttribute("no-jump-tables").getValueAsBool();
-  if (!F.getEntryCount() || !MayHaveTables || (F.hasOptSize() && !Any))
+  if (!F.getEntryCount() || !makesTables(F) || (F.hasOptSize() && !Any))
     return 0;
   SmallVector<SwitchInst *, 8> Switches;
   for (BasicBlock &BB : F) {
@@ -186,6 +198,9 @@ void pleach_compare_before_switch(LLVMValueRef V, const uint32_t *Chosen, size_t
     auto *Otherwise = BasicBlock::Create(Switch.getContext(), "", Before->getParent(), Before->getNextNode());
     Left -= R.Weight;
     remove(Switch, R);
+    // One weight is none.
+    if (Switch.getNumCases() == 0)
+      Switch.setMetadata(LLVMContext::MD_prof, nullptr);
     Switch.removeFromParent();
     IRBuilder<> Builder(Before);
     Builder.SetCurrentDebugLocation(Switch.getDebugLoc());
