@@ -271,7 +271,7 @@ struct PleachSwitch {
   double Executions;
   double DefaultWeight;
   // The interval of the share of executions of which a predictor does not tell the destination, in thousandths; negative
-  // if comparisons became this switch.
+  // if it is not known.
   int32_t MispredictedLow;
   int32_t MispredictedHigh;
   uint32_t Ranges;

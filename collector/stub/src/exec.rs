@@ -120,7 +120,7 @@ impl Environment {
                     *found = true;
                     if variable == Variable::Preload {
                         preload = Some(value);
-                        *found = names(value).any(|name| name == library.to_bytes());
+                        *found = variables::entries(value).any(|entry| entry == library.to_bytes());
                     }
                 }
                 count += 1;
@@ -195,11 +195,11 @@ impl Environment {
         };
         put(Variable::Preload.prefix())?;
         let mut any = false;
-        for name in names(preload).filter(|name| *name != ours && !name.is_empty()) {
+        for entry in variables::entries(preload).filter(|entry| *entry != ours && !entry.is_empty()) {
             if any {
                 put(b":")?;
             }
-            put(name)?;
+            put(entry)?;
             any = true;
         }
         put(b"\0")?;
@@ -215,11 +215,6 @@ impl Environment {
         }
         Some(self.preload.as_ptr())
     }
-}
-
-/// The libraries that a value of `LD_PRELOAD` names.
-fn names(value: &[u8]) -> impl Iterator<Item = &[u8]> {
-    value.split(|letter| matches!(letter, b':' | b' '))
 }
 
 impl Drop for Environment {

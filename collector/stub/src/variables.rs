@@ -89,10 +89,14 @@ pub fn value(variable: Variable) -> Option<&'static [u8]> {
     text(variable)?.get(variable.prefix().len()..)
 }
 
+/// The entries of `LD_PRELOAD`.
+pub fn entries(list: &[u8]) -> impl Iterator<Item = &[u8]> {
+    list.split(|byte| matches!(byte, b':' | b' '))
+}
+
 /// The entry of `LD_PRELOAD` with a file name.
 pub fn preloaded<'l>(list: &'l [u8], name: &str) -> Option<&'l [u8]> {
-    let mut entries = list.split(|byte| matches!(byte, b':' | b' '));
-    entries.find(|entry| {
+    entries(list).find(|entry| {
         let directory = entry.strip_suffix(name.as_bytes());
         directory.is_some_and(|directory| directory.last() == Some(&b'/'))
     })
